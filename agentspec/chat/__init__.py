@@ -1,0 +1,1 @@
+"""Text around tokens: messages to prompts, output to messages, stop strings, streams."""

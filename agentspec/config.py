@@ -1,0 +1,170 @@
+"""Values that a caller sets: how to sample, and how the engine may use the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from agentspec.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingParams:
+    """How the target picks each token, and when it stops.
+
+    Every parameter acts on every place of a verified draft, with that place's own history. The order is: end tokens
+    held back (`min_tokens`), bad words, `logit_bias`, penalties, grammar, temperature, then `top_k`, `top_p`, `min_p`.
+
+    Attributes:
+        max_tokens: The most tokens to write, end token included, at least 1; None: until the context is full.
+        min_tokens: No end token, and no stop string, before this many tokens.
+        temperature: 0 takes the likeliest token (the lowest id on a tie); up to 100.
+        top_k: Only the k likeliest tokens; 0: all.
+        top_p: Only the likeliest tokens whose chances sum to at least this, in (0, 1].
+        min_p: Only tokens at least this likely, relative to the likeliest, in [0, 1).
+        repetition_penalty: Divides (positive) or multiplies (negative) the logits of tokens of prompt and output, > 0.
+        frequency_penalty: Taken from a logit for each time its token was written, in [-2, 2].
+        presence_penalty: Taken once from the logit of each token that was written, in [-2, 2].
+        logit_bias: Added to the logits of these token ids, each in [-100, 100]; -100 bans the token.
+        bad_words: Never written: token ids in sequence, or text, which is held back in the spellings that the
+            tokenizer gives it with and without a space before.
+        stop: Text ends just before the first of these strings; a string alone counts as one.
+        stop_token_ids: End the output as the model's own end token does.
+        seed: Of the noise; the same seed, prompt and model give the same tokens. None: a new one for each request.
+        n: How many answers, each with its own noise.
+        logprobs: With each token, its log-probability under the model's unprocessed logits, and of this many likeliest
+            tokens, 0 to 20; None: none.
+    """
+
+    max_tokens: int | None = None
+    min_tokens: int = 0
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    bad_words: Sequence[str | tuple[int, ...]] = ()
+    stop: str | Sequence[str] = ()
+    stop_token_ids: Sequence[int] = ()
+    seed: int | None = None
+    n: int = 1
+    logprobs: int | None = None
+
+    def __post_init__(self) -> None:
+        _tuple_of(self, "stop", (self.stop,) if isinstance(self.stop, str) else self.stop)
+        _tuple_of(self, "bad_words", self.bad_words)
+        _tuple_of(self, "stop_token_ids", self.stop_token_ids)
+        object.__setattr__(self, "logit_bias", _bias(self.logit_bias))
+        for name, (allowed, holds) in _RANGES.items():
+            value = getattr(self, name)
+            if value is None and name in _OPTIONAL:
+                continue
+            whole = name in _WHOLE
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+                raise ConfigError(f"{name} must be {'a whole' if whole else 'a'} number, not {value!r}")
+            if not (math.isfinite(value) and holds(value)):
+                raise ConfigError(f"{name} must be {allowed}, not {value!r}")
+        if self.max_tokens is not None and self.min_tokens > self.max_tokens:
+            raise ConfigError(
+                f"min_tokens {self.min_tokens} is more than max_tokens {self.max_tokens}: lower it"
+            )
+        for text in self.stop:
+            if not isinstance(text, str) or not text:
+                raise ConfigError(f"stop must hold non-empty strings, not {text!r}")
+        for word in self.bad_words:
+            if not word or not (isinstance(word, str) or all(isinstance(token, int) for token in word)):
+                raise ConfigError(
+                    f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}"
+                )
+        for token in self.stop_token_ids:
+            if not isinstance(token, int) or token < 0:
+                raise ConfigError(f"stop_token_ids must hold token ids, not {token!r}")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """From named values; an unknown name is refused.
+
+        Raises:
+            ConfigError: A name is unknown or a value out of range.
+        """
+        names = [item.name for item in dataclasses.fields(cls)]
+        for name in values:
+            if name not in names:
+                raise ConfigError(
+                    f"sampling parameter {name!r} is not supported; there are: {', '.join(names)}"
+                )
+        return cls(**values)
+
+
+def _tuple_of(params: SamplingParams, name: str, value: object) -> None:
+    if not isinstance(value, Sequence):
+        raise ConfigError(f"{name} must be a list, not {value!r}")
+    items = (tuple(item) if isinstance(item, list) else item for item in value)
+    object.__setattr__(params, name, tuple(items))
+
+
+def _bias(given: object) -> dict[int, float]:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"logit_bias must map token ids to numbers, not {given!r}")
+    bias: dict[int, float] = {}
+    for token, value in given.items():
+        try:
+            bias[int(token)] = float(value)
+        except (TypeError, ValueError):
+            raise ConfigError(
+                f"logit_bias must map token ids to numbers, not {token!r} to {value!r}"
+            ) from None
+        if int(token) < 0 or not -100 <= float(value) <= 100:
+            raise ConfigError(f"logit_bias takes token ids and values in -100..100, not {token!r}: {value!r}")
+    return bias
+
+
+_WHOLE = ("max_tokens", "min_tokens", "top_k", "seed", "n", "logprobs")
+_OPTIONAL = ("max_tokens", "seed", "logprobs")
+_RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "max_tokens": ("at least 1", lambda value: value >= 1),
+    "min_tokens": ("at least 0", lambda value: value >= 0),
+    "temperature": ("in 0..100", lambda value: 0 <= value <= 100),
+    "top_k": ("at least 0 (0: all tokens)", lambda value: value >= 0),
+    "top_p": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "min_p": ("at least 0 and below 1", lambda value: 0 <= value < 1),
+    "repetition_penalty": ("above 0", lambda value: value > 0),
+    "frequency_penalty": ("in -2..2", lambda value: -2 <= value <= 2),
+    "presence_penalty": ("in -2..2", lambda value: -2 <= value <= 2),
+    "seed": ("in -2**63..2**64-1", lambda value: -(2**63) <= value < 2**64),
+    "n": ("in 1..128", lambda value: 1 <= value <= 128),
+    "logprobs": ("in 0..20", lambda value: 0 <= value <= 20),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How the engine uses the machine. None of it changes a token.
+
+    Attributes:
+        max_running: The most requests in one batch; others wait their turn.
+        max_draft: The most draft nodes for one request and round; the controller goes below it where that is faster.
+        prefill_chunk: The most pending tokens of one request in one forward.
+        prefix_cache_tokens: Tokens kept in the K/V columns of finished requests; the latest is kept whatever its size.
+    """
+
+    max_running: int = 8
+    max_draft: int = 16
+    prefill_chunk: int = 512
+    prefix_cache_tokens: int = 16_384
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_running", 1),
+            ("max_draft", 0),
+            ("prefill_chunk", 1),
+            ("prefix_cache_tokens", 0),
+        ):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}")

@@ -1,0 +1,1 @@
+"""The public engine: text in, text out, in this process."""

@@ -1,0 +1,68 @@
+"""The seam between the engine and whatever guesses the next tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agentspec.config import SamplingParams
+from agentspec.draft import EMPTY, Draft
+from agentspec.grammar.base import Cursor
+from agentspec.verify import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A read-only view of one request, all that a proposer may know of it.
+
+    Attributes:
+        request_id: Constant over a request's life.
+        tokens: Prompt and output so far; the draft follows the last one.
+        cursor: The place after the last token, under the grammar.
+        params: How the target samples. A proposer never sees stop strings' effect: drafts may run past them.
+        seed: Of the request's noise, so that a draft model can share it with the target.
+        budget: The most nodes that the draft may have.
+        floor: A node whose chance of being reached is below this costs more than it brings, in 0..1.
+    """
+
+    request_id: int
+    tokens: Sequence[int]
+    cursor: Cursor
+    params: SamplingParams
+    seed: int
+    budget: int
+    floor: float = 0.0
+
+
+class Proposer(Protocol):
+    """A source of drafts. It can't hurt the text, only the time: the target picks every token."""
+
+    @property
+    def name(self) -> str:
+        """What statistics call it."""
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        """A draft for each context, in order, of at most its budget; empty where there is no good guess."""
+
+    def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
+        """Hear which nodes of the draft that was verified were accepted."""
+
+    def finish(self, request_id: int) -> None:
+        """The request is over: forget what belongs to it."""
+
+
+class Off:
+    """The proposer that never guesses: plain decoding."""
+
+    name = "off"
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        """No guess for anyone."""
+        return [EMPTY] * len(contexts)
+
+    def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
+        """Nothing to learn."""
+
+    def finish(self, request_id: int) -> None:
+        """Nothing to forget."""
