@@ -1,0 +1,164 @@
+"""A GGUF file as the model: converted once into a folder of safetensors, tokenizer and chat template.
+
+The dequantized weights of a quantized file are stored as bfloat16. That rounds each weight once, by at most 1 part in
+256, below the steps of the quantization itself, and halves the folder. Losslessness is not touched: plain and
+speculative decoding read the same folder. A file that is not quantized keeps every bit: bfloat16 where that is exact,
+else float32.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentspec.cache import build_once, cache_folder
+from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from agentspec.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_UNQUANTIZED = {"F32", "F16", "BF16"}
+
+
+def converted(path: Path) -> Path:
+    """The folder, ready for `from_pretrained`, of a `.gguf` file; the conversion happens at the first call only.
+
+    The folder lies in the cache under the file's name and a key of its path, size and time of change.
+
+    Raises:
+        ModelNotFoundError: There is no such file, or it is not a GGUF file.
+        UnsupportedModelError: Its architecture, tokenizer or tensor types can't be converted.
+        ModelError: The folder can't be written.
+    """
+    path = path.expanduser()
+    _check_magic(path)
+    path, stat = path.resolve(), path.stat()
+    key = hashlib.sha256(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}".encode()).hexdigest()[:12]
+    folder = cache_folder() / "models" / "gguf" / f"{path.stem}-{key}"
+
+    def build(staging: Path) -> None:
+        with progress_bar() as bar:
+            convert(path, staging, bar)
+
+    return build_once(folder, build)
+
+
+def convert(path: Path, folder: Path, bar: Progress) -> None:
+    """Write the model, tokenizer and chat template of a GGUF file into an existing, empty folder.
+
+    Raises:
+        UnsupportedModelError: Its architecture, tokenizer or tensor types can't be converted.
+        ModelError: The folder can't be written.
+    """
+    import torch
+
+    types = _tensor_types(path)
+    with _quiet_transformers():
+        model, tokenizer = _read(path, bar)
+        rounded = not types <= _UNQUANTIZED or _is_exact_in_bf16(model)
+        task = bar.add_task(f"{path.stem}: writing", total=None)
+        try:
+            model.to(torch.bfloat16 if rounded else torch.float32).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        except OSError as error:
+            raise ModelError(f"the converted {path.name} can't be written to {folder.parent}: {error}") from error
+        finally:
+            bar.remove_task(task)
+
+
+def _check_magic(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise ModelNotFoundError(f"there is no file {path}: check the path") from None
+    except OSError as error:
+        raise ModelNotFoundError(f"{path} can't be read: {error.strerror}") from error
+    if magic != b"GGUF":
+        raise ModelNotFoundError(f"{path} is not a GGUF file: it begins with {magic!r}, not b'GGUF'")
+
+
+def _tensor_types(path: Path) -> set[str]:
+    from gguf import GGUFReader
+
+    with _translated(path):
+        types = {tensor.name: tensor.tensor_type.name for tensor in GGUFReader(path).tensors}
+    if "rope_freqs.weight" in types:
+        raise UnsupportedModelError(
+            f"{path.name} scales its rotary embedding by a table that transformers drops when it reads GGUF: "
+            f"use the model's safetensors folder"
+        )
+    return set(types.values())
+
+
+def _read(path: Path, bar: Progress) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with _translated(path), _dequantizing_shown(path.stem, bar):
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        model, info = AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.float32, output_loading_info=True
+        )
+    if missing := sorted(info["missing_keys"]):
+        raise UnsupportedModelError(f"{path.name} lacks weights: {', '.join(missing[:3])}")
+    _forget_quantization(model)
+    return model, tokenizer
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """The readers beneath raise nearly anything on a file that they don't understand."""
+    try:
+        yield
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise UnsupportedModelError(f"{path.name} can't be converted: {reason}") from error
+
+
+def _forget_quantization(model: PreTrainedModel) -> None:
+    """The weights are plain floats now; transformers refuses to save them as long as the model says otherwise."""
+    for name in ("hf_quantizer", "quantization_method"):
+        vars(model).pop(name, None)
+    model.is_quantized = False
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+
+
+def _is_exact_in_bf16(model: PreTrainedModel) -> bool:
+    import torch
+
+    return all(torch.equal(weight, weight.bfloat16().float()) for weight in model.parameters())
+
+
+@contextmanager
+def _dequantizing_shown(name: str, bar: Progress) -> Iterator[None]:
+    """Count the tensors on our bar: transformers would draw its own, and offers no other way to follow it."""
+    from transformers import modeling_gguf_pytorch_utils as reader
+
+    theirs = getattr(reader, "tqdm", None)
+    reader.tqdm = lambda items, **_: bar.track(items, description=f"{name}: dequantizing")
+    try:
+        yield
+    finally:
+        reader.tqdm = theirs
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
