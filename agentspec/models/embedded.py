@@ -100,30 +100,30 @@ KNOWN = {
 }
 
 
-def resolve(model: str | Path | None) -> Path | str:
+def resolve(model: str | None) -> Path | str:
     """Where to load a model from: a folder, or the id of a model on the hub.
 
     None is the embedded default; then come a known name, a `.gguf` file and a folder. What is not here yet is fetched
-    or converted now, with a progress bar; what is, starts at once and without network.
+    or converted now, with a progress bar; what is, starts at once and without network. What is none of these is given
+    back as it is, for the loader to find on the hub.
 
     Raises:
-        ModelNotFoundError: A path that isn't there, or a file that is no model.
+        ModelNotFoundError: A `.gguf` file that isn't there, or a file that is no model.
         ModelFetchError: A known model can't be fetched, or came with another digest.
         UnsupportedModelError: A GGUF file can't be converted.
     """
-    text = DEFAULT if model is None else str(model)
-    if text in KNOWN and not isinstance(model, Path):
-        return fetch(text)
-    path = Path(text).expanduser()
+    if model is None or model in KNOWN:
+        return fetch(model or DEFAULT)
+    if not model:
+        raise ModelNotFoundError("the model's name is empty: give a folder, a .gguf file, a known name or a hub id")
+    path = Path(model).expanduser()
     if path.suffix.lower() == ".gguf":
         return gguf.converted(path)
     if path.is_dir():
         return path
     if path.exists():
-        raise ModelNotFoundError(f"{text} is a file: give the model's folder, or a .gguf file")
-    if isinstance(model, Path) or path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1 or not text:
-        raise ModelNotFoundError(f"there is no folder {text!r}: check the path, or give a hub id (owner/name)")
-    return text
+        raise ModelNotFoundError(f"{model} is a file: give the model's folder, or a .gguf file")
+    return model
 
 
 def fetch(name: str) -> Path:

@@ -57,8 +57,10 @@ def convert(path: Path, folder: Path, bar: Progress) -> None:
     """
     import torch
 
+    from agentspec.models.quiet import quiet
+
     types = _tensor_types(path)
-    with _quiet_transformers():
+    with quiet():
         model, tokenizer = _read(path, bar)
         rounded = not types <= _UNQUANTIZED or _is_exact_in_bf16(model)
         task = bar.add_task(f"{path.stem}: writing", total=None)
@@ -147,18 +149,3 @@ def _dequantizing_shown(name: str, bar: Progress) -> Iterator[None]:
         yield
     finally:
         reader.tqdm = theirs
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
