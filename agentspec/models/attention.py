@@ -7,7 +7,7 @@ to know comes as the keyword argument `plan`, which decoder layers hand through 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -86,14 +86,13 @@ class Piece:
 class Plan:
     """Everything the attention of one forward needs, for all layers."""
 
-    def __init__(self, pieces: Sequence[Piece], layers: Sequence[LayerShape]) -> None:
+    def __init__(self, pieces: Sequence[Piece], layers: Sequence[LayerShape], width: int) -> None:
         self._pieces = pieces
         self._layers = layers
-        self.visited: set[int] = set()
+        self._fill = width - sum(piece.width for piece in pieces)
 
     def attend(self, layer: int, states: tuple[Tensor, Tensor, Tensor], scale: float, softcap: float | None) -> Tensor:
         """Write the new keys and values, then attend; `[1, tokens, heads, value size]`."""
-        self.visited.add(layer)
         query, key, value = (state[0] for state in states)
         window = self._layers[layer].window
         found = []
@@ -105,6 +104,8 @@ class Plan:
             values[:, piece.base : end] = value[:, mine]
             first, mask = piece.sight(window, query.device)
             found.append(attend(query[:, mine], keys[:, first:end], values[:, first:end], mask, (scale, softcap)))
+        if self._fill:
+            found.append(found[0].new_zeros(self._fill, *found[0].shape[1:]))
         return (found[0] if len(found) == 1 else torch.cat(found)).unsqueeze(0)
 
 
@@ -139,7 +140,7 @@ def attend(
 
 
 def _fused(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    width, total = query.shape[1], keys.shape[1]
+    total = keys.shape[1]
     if mask is not None and mask.shape[1] < total:
         mask = F.pad(mask, (total - mask.shape[1], 0), value=True)
     found = F.scaled_dot_product_attention(
@@ -149,9 +150,17 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, sca
 
 
 def attend_layer(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    plan: Plan,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    **_: object,
 ) -> tuple[Tensor, None]:
     """What transformers calls for each attention layer of a forward with `plan=`."""
-    plan = kwargs["plan"]
-    scale = kwargs.get("scaling") or query.shape[-1] ** -0.5
-    return plan.attend(module.layer_idx, (query, key, value), scale, kwargs.get("softcap")), None
+    scale = scaling or query.shape[-1] ** -0.5
+    return plan.attend(cast(int, module.layer_idx), (query, key, value), scale, softcap), None

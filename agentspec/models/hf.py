@@ -22,14 +22,21 @@ class HFTarget:
     tokens cost; attention is split by row (see `agentspec.models.attention`). Rows don't see each other.
     """
 
-    def __init__(self, model: PreTrainedModel, *, eos: Iterable[int] = ()) -> None:
+    def __init__(self, model: PreTrainedModel, *, eos: Iterable[int] = (), least_width: int = 1) -> None:
         """Take over a loaded model, in evaluation mode, and check that its attention can be driven.
+
+        Args:
+            model: In the dtype and on the device where it runs.
+            eos: Ids that end a sequence.
+            least_width: A forward of fewer tokens is filled up to this many, where that costs nothing. With
+                `max_running * (1 + max_draft)` here, plain and speculative decoding share the linear layers' shapes.
 
         Raises:
             UnsupportedModelError: Running it here could change its tokens.
         """
         self.model = model.eval()
         self._eos = frozenset(eos)
+        self._least = least_width
         self._limit = _context_length(model)
         self._size = int(model.get_input_embeddings().num_embeddings)
         with torch.inference_mode():
@@ -54,7 +61,7 @@ class HFTarget:
     @property
     def device(self) -> torch.device:
         """Where token ids go in and logits come out."""
-        return self.model.device
+        return torch.device(self.model.device)
 
     def open(self) -> HFSlot:
         """A new, empty slot."""
@@ -70,7 +77,6 @@ class HFTarget:
             ValueError: A row has nothing pending, or two rows share a slot.
         """
         pieces = self._pieces(rows)
-        plan = Plan(pieces, self._layers)
         tokens = [token for row in rows for token in (*row.pending, *row.draft.tokens)]
         places = [place for piece in pieces for place in piece.places]
         keep = [
@@ -78,14 +84,16 @@ class HFTarget:
             for row, piece in zip(rows, pieces, strict=True)
             for place in range(piece.start + len(row.pending) - 1, piece.start + piece.width)
         ]
-        inputs = torch.tensor([tokens, places, keep + [0] * (len(tokens) - len(keep))], device=self.device)
+        width = max(self._least, len(tokens))
+        filled = [part + [0] * (width - len(part)) for part in (tokens, places, keep)]
+        inputs = torch.tensor(filled, device=self.device)
         logits = self.model(
             input_ids=inputs[:1],
             position_ids=inputs[1:2],
             use_cache=False,
-            logits_to_keep=inputs[2, : len(keep)],
-            plan=plan,
-        ).logits[0]
+            logits_to_keep=inputs[2, : max(len(keep), self._least)],
+            plan=Plan(pieces, self._layers, width),
+        ).logits[0, : len(keep)]
         return Output(logits.float())
 
     def _pieces(self, rows: Sequence[Row]) -> list[Piece]:

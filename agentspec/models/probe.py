@@ -1,10 +1,10 @@
-"""What a loaded model's attention layers are like, learned by watching one short forward rather than from its config."""
+"""What a loaded model's attention layers are like: learned from one short forward, not from the config."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -82,7 +82,14 @@ def check_logits(model: PreTrainedModel, ours: Callable[[list[int]], Tensor]) ->
 
 
 def _watch_layer(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: _Sight | None, **kwargs: Any
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: object,
+    *,
+    watch: _Watch,
+    **kwargs: object,
 ) -> tuple[Tensor, None]:
     name = type(module).__name__
     for unknown in _UNKNOWN:
@@ -90,14 +97,14 @@ def _watch_layer(
             raise UnsupportedModelError(f"{name} uses {unknown}, which is not supported: choose another model")
     if not isinstance(attention_mask, _Sight):
         raise UnsupportedModelError(f"{name} makes its own attention mask: it can't be told what a draft may see")
-    kwargs["watch"].layers[module.layer_idx] = LayerShape(
+    watch.layers[cast(int, module.layer_idx)] = LayerShape(
         key.shape[1], key.shape[3], value.shape[3], attention_mask.window, key.dtype, key.device
     )
     groups = query.shape[1] // key.shape[1]
     return value.repeat_interleave(groups, dim=1).transpose(1, 2), None
 
 
-def _watch_mask(*, mask_function: Callable[..., Tensor], local_size: int | None = None, **_: Any) -> _Sight:
+def _watch_mask(*, mask_function: Callable[..., Tensor], local_size: int | None = None, **_: object) -> _Sight:
     reach = local_size if local_size is not None else 64
     query = torch.tensor(2 * reach + 1)
     key = torch.arange(2 * reach + 3)

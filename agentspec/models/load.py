@@ -1,0 +1,217 @@
+"""Loading: from a folder or hub id to a target, with every refusal before the weights are read where that can be."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as chatter
+
+from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from agentspec.models.hf import HFTarget
+from agentspec.models.prepack import PACKED_WIDTH, can_prepack, prepack_linears
+from agentspec.models.probe import ATTENTION
+
+_log = logging.getLogger("agentspec")
+_ATTENTION_LAYERS = {"full_attention", "sliding_attention"}
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+def load_target(
+    model: str | os.PathLike[str],
+    *,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    device_map: str | dict[str, object] | None = None,
+    trust_remote_code: bool = False,
+    allow_pickle: bool = False,
+    prepack: bool = True,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+) -> HFTarget:
+    """The model of a folder or hub id, ready to verify drafts.
+
+    Args:
+        model: A folder with `config.json` and safetensors weights, or a hub id.
+        device: Where it runs. None: CUDA, then MPS, then the CPU, whichever there is.
+        dtype: Of weights and arithmetic. None: float32 on the CPU, elsewhere what the checkpoint has.
+        device_map: Spreads the layers over devices, as transformers does it; instead of `device`.
+        trust_remote_code: Run the Python code that a model brings along.
+        allow_pickle: Take weights in pickle files, which can run code when they are read.
+        prepack: On the CPU in float32, lay the weights out for a few rows at a time; the results are the same.
+        tokenizer: Its end token then ends a sequence too.
+
+    Raises:
+        ModelNotFoundError: Nothing is there.
+        UnsupportedModelError: Running it could change its tokens.
+        ModelError: Its files can't be read.
+    """
+    name = os.fspath(model)
+    config = _read_config(name, trust_remote_code)
+    _refuse(name, config, trust_remote_code)
+    _refuse_pickle(name, allow_pickle)
+    place = None if device_map is not None else torch.device(device) if device is not None else _best_device()
+    kind = _dtype(dtype) if dtype is not None else torch.float32 if place == torch.device("cpu") else "auto"
+    with _quiet(), _translated(name):
+        loaded, info = AutoModelForCausalLM.from_pretrained(
+            name,
+            config=config,
+            dtype=kind,
+            device_map=device_map,
+            attn_implementation=ATTENTION,
+            use_safetensors=None if allow_pickle else True,
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+        )
+    _check_complete(name, info)
+    if place is not None:
+        loaded = loaded.to(place)
+    packed = prepack and can_prepack() and prepack_linears(loaded) > 0
+    return HFTarget(loaded, eos=_eos(loaded, tokenizer), least_width=PACKED_WIDTH if packed else 1)
+
+
+def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
+    """The tokenizer of a folder or hub id.
+
+    Raises:
+        ModelNotFoundError: Nothing is there.
+        ModelError: The model comes without a tokenizer, or with one that can't be read.
+    """
+    name = os.fspath(model)
+    _require(name)
+    folder = Path(name)
+    if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("*.model")):
+        if not (folder / "vocab.json").exists():
+            raise ModelError(f"{name} has no tokenizer: add its tokenizer.json and tokenizer_config.json")
+    with _quiet(), _translated(name):
+        return AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
+
+
+def _require(name: str) -> None:
+    path = Path(name)
+    looks_local = name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1
+    if looks_local and not path.is_dir():
+        what = "is not a folder" if path.exists() else "does not exist"
+        raise ModelNotFoundError(f"model folder {name} {what}: give a folder with config.json, or a hub id")
+
+
+def _read_config(name: str, trust_remote_code: bool) -> PretrainedConfig:
+    _require(name)
+    if Path(name).is_dir() and not (Path(name) / "config.json").exists():
+        raise ModelNotFoundError(f"{name} has no config.json: it is not a model folder")
+    with _quiet(), _translated(name):
+        return AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+
+
+def _refuse(name: str, config: PretrainedConfig, trust_remote_code: bool) -> None:
+    """Refuse, from the config alone, what can't be cut back to the accepted tokens or is no decoder."""
+    text = config.get_text_config()
+    kind = config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise UnsupportedModelError(f"{name}: {kind} is an encoder-decoder model; a decoder-only one is needed")
+    known = type(config) in AutoModelForCausalLM._model_mapping
+    if not known and not (trust_remote_code and "AutoModelForCausalLM" in getattr(config, "auto_map", {})):
+        raise UnsupportedModelError(f"{name}: {kind} is not a causal language model")
+    others = sorted(set(getattr(text, "layer_types", None) or ()) - _ATTENTION_LAYERS)
+    if others:
+        raise UnsupportedModelError(
+            f"{name}: {kind} has layers of type {', '.join(others)}, whose state can't be cut back to the accepted "
+            "tokens; choose a model with attention layers only"
+        )
+    if known and getattr(AutoModelForCausalLM._model_mapping[type(config)], "_is_stateful", False):
+        raise UnsupportedModelError(
+            f"{name}: {kind} is recurrent or hybrid, and its state can't be cut back to the accepted tokens; choose a "
+            "model with attention layers only"
+        )
+    if getattr(text, "num_kv_shared_layers", 0):
+        raise UnsupportedModelError(f"{name}: {kind} shares keys and values between layers, which is not supported")
+
+
+def _refuse_pickle(name: str, allow_pickle: bool) -> None:
+    folder = Path(name)
+    if not folder.is_dir() or any(folder.glob("*.safetensors")):
+        return
+    pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+    if not pickles:
+        raise ModelNotFoundError(f"{name} has no weights: expected *.safetensors")
+    if not allow_pickle:
+        raise ModelError(
+            f"{name} has its weights only in pickle files ({pickles[0]}), which can run code when read: convert them "
+            "to safetensors, or allow pickle if you trust where they come from"
+        )
+
+
+def _check_complete(name: str, info: dict[str, object]) -> None:
+    """Missing weights would be random numbers; more weights than the model has are only told."""
+    for trouble in ("missing_keys", "mismatched_keys", "error_msgs"):
+        if found := info.get(trouble):
+            first = next(iter(sorted(map(str, found))))  # type: ignore[call-overload]
+            raise ModelError(f"{name}: the weights don't fit the config ({trouble.replace('_', ' ')}: {first})")
+    if unused := sorted(map(str, info.get("unexpected_keys") or ())):  # type: ignore[call-overload]
+        _log.warning("%s: %d weights are not used by this architecture, the first: %s", name, len(unused), unused[0])
+
+
+def _eos(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> set[int]:
+    generation = model.generation_config or GenerationConfig.from_model_config(model.config)
+    given = generation.eos_token_id
+    found = {given} if isinstance(given, int) else set(given or ())
+    if tokenizer is not None and tokenizer.eos_token_id is not None:
+        found.add(int(tokenizer.eos_token_id))
+    return found
+
+
+def _best_device() -> torch.device:
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def _dtype(given: str | torch.dtype) -> torch.dtype:
+    found = given if isinstance(given, torch.dtype) else getattr(torch, given, None)
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise ModelError(f"dtype {given!r} is not one of float32, bfloat16, float16")
+    return found
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Errors of transformers as ours, on one line."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelNotFoundError(f"can't load {name}: {_line(error)}") from error
+    except (ValueError, ImportError, KeyError, RuntimeError) as error:
+        raise ModelError(f"can't load {name}: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' progress bars and remarks; what matters in them is checked by `_check_complete`."""
+    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
+    chatter.set_verbosity_error()
+    chatter.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        chatter.set_verbosity(level)
+        if bars:
+            chatter.enable_progress_bar()
