@@ -1,0 +1,249 @@
+"""What each token id spells, in bytes: the ground that grammars, stop strings and streams stand on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from llguidance import LLTokenizer, TokenizerWrapper
+
+from agentspec.errors import ConfigError, UnsupportedModelError, VocabularyMismatchError
+
+Encode = Callable[[str], Sequence[int]]
+
+
+class Vocabulary:
+    """The bytes of every token, the special tokens, the end tokens, and how text is split into tokens.
+
+    Read-only after it is made, and compared by identity. Making one from a tokenizer of 152,000 tokens takes a fraction
+    of a second, less than reading it back from a file and checking that file would.
+
+    Attributes:
+        tokens: The bytes of each id as text; empty where the id has none (special tokens, padding).
+        special: Control tokens, by id, with the name that the tokenizer gives them. They are not text.
+        eos: Ids that end the output.
+        canonical: Whether `encode` splits text as the model learned it, so that a grammar may force that split.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        *,
+        special: Mapping[int, str] | None = None,
+        eos: Iterable[int],
+        encode: Encode | None = None,
+    ) -> None:
+        """From the bytes of each id.
+
+        Args:
+            tokens: Bytes of each id; None or empty where an id has no text.
+            special: Names of the control tokens; their bytes are taken as none.
+            eos: Ids that end the output, at least one.
+            encode: The tokenizer's own split of a text; without it the longest token wins, and no split is forced.
+
+        Raises:
+            ConfigError: There is no end token, or it is out of range.
+        """
+        self.special = dict(special or {})
+        self.tokens = tuple(b"" if i in self.special else text or b"" for i, text in enumerate(tokens))
+        self.eos = frozenset(eos)
+        self.canonical = encode is not None
+        self._encode = encode
+        self._controls = _any_of(self.special.values())
+        if not self.eos or any(not 0 <= token < len(self.tokens) for token in self.eos):
+            raise ConfigError(
+                f"end tokens must be ids in 0..{len(self.tokens) - 1}, at least one, not {sorted(self.eos)}"
+            )
+
+    @classmethod
+    def of(cls, tokenizer: Any, *, eos: Iterable[int] = ()) -> Vocabulary:
+        """From a Hugging Face fast tokenizer.
+
+        Args:
+            tokenizer: A `PreTrainedTokenizerFast`, or whatever has its `backend_tokenizer`, `added_tokens_decoder` and
+                `eos_token_id`.
+            eos: The model's end tokens, which count as well as the tokenizer's own; ids beyond the tokenizer are left
+                out.
+
+        Raises:
+            UnsupportedModelError: The bytes of its tokens can't be told.
+            ConfigError: Neither model nor tokenizer names an end token.
+        """
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise UnsupportedModelError(
+                f"a fast tokenizer (tokenizer.json) is needed, not {type(tokenizer).__name__}"
+            )
+        added = tokenizer.added_tokens_decoder
+        tokens = _table(backend, added)
+        own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
+        return cls(
+            tokens,
+            special={token: item.content for token, item in added.items() if item.special},
+            eos=[token for token in (*eos, *own) if token < len(tokens)],
+            encode=_Splitter(backend, tokens),
+        )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def encode(self, text: str) -> list[int]:
+        """Split `text`, all of it plain text: a control token's name in it is spelled out, never the token itself."""
+        parts = [text] if self._controls is None else _apart(self._controls, text)
+        split = self._encode or self.engine.greedy_tokenize
+        return [token for part in parts for token in split(part)]
+
+    def find(self, text: str) -> int | None:
+        """The one control token with this name, or the one token with this text; None if there is none."""
+        for token, name in self.special.items():
+            if name == text:
+                return token
+        data = text.encode()
+        return self.tokens.index(data) if data in self.tokens else None
+
+    @cached_property
+    def engine(self) -> LLTokenizer:
+        """What llguidance needs to know of the tokens. Built at the first use."""
+        return LLTokenizer(TokenizerWrapper(_Wrapped(self)), n_vocab=len(self), eos_token=sorted(self.eos))
+
+
+def check_same_text(target: Vocabulary, draft: Vocabulary) -> None:
+    """See that two models mean the same text by the same ids; more or fewer padding ids at the end are fine.
+
+    Raises:
+        VocabularyMismatchError: They differ; the message names the first id that does.
+    """
+    for token in range(max(len(target), len(draft))):
+        ours, theirs = _named(target, token), _named(draft, token)
+        if ours != theirs:
+            raise VocabularyMismatchError(
+                f"token {token} is {ours!r} for the target and {theirs!r} for the draft model: "
+                "take a draft model with the target's tokenizer"
+            )
+
+
+def _named(vocabulary: Vocabulary, token: int) -> str | bytes:
+    if token >= len(vocabulary):
+        return b""
+    return vocabulary.special.get(token, vocabulary.tokens[token])
+
+
+class _Wrapped:
+    """A vocabulary as llguidance wants to be told of it."""
+
+    bos_token_id = None
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.eos_token_id = min(vocabulary.eos)
+        self.special_token_ids = sorted(vocabulary.special)
+        self.tokens = list(vocabulary.tokens)
+        for token, name in vocabulary.special.items():
+            if token < len(self.tokens):
+                self.tokens[token] = name.encode()
+
+    def __call__(self, text: str) -> list[int]:
+        if not isinstance(text, str):
+            raise TypeError("llguidance probes with bytes and falls back to text")
+        return self._vocabulary.encode(text) if self._vocabulary.canonical else []
+
+
+class _Splitter:
+    """A tokenizer's split of a text in the middle of other text: no marker before it, no space put in front."""
+
+    _GUARD = "\x02"
+
+    def __init__(self, backend: Any, tokens: Sequence[bytes]) -> None:
+        self._backend = backend
+        self._tokens = tokens
+        self._prepends = self._bytes(self._plain("a")) != b"a"
+        self._guard = self._plain(self._GUARD)
+
+    def __call__(self, text: str) -> list[int]:
+        if not self._prepends:
+            return self._plain(text)
+        tokens = self._plain(self._GUARD + text)
+        return tokens[len(self._guard) :] if tokens[: len(self._guard)] == self._guard else self._plain(text)
+
+    def _plain(self, text: str) -> list[int]:
+        return list(self._backend.encode(text, add_special_tokens=False).ids)
+
+    def _bytes(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(self._tokens[token] for token in tokens)
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _apart(controls: re.Pattern[str], text: str) -> list[str]:
+    """`text` in parts, such that no part holds a control token's whole name."""
+    parts, start = [], 0
+    while found := controls.search(text, start):
+        parts.append(text[start : found.start() + 1])
+        start = found.start() + 1
+    return [part for part in (*parts, text[start:]) if part]
+
+
+def _table(backend: Any, added: Mapping[int, Any]) -> list[bytes]:
+    names = backend.get_vocab(with_added_tokens=False)
+    tokens = [b""] * (max(*names.values(), *added, 0) + 1)
+    spell = _speller(backend.decoder)
+    for name, token in names.items():
+        tokens[token] = spell(name)
+    for token, item in added.items():
+        tokens[token] = item.content.encode()
+    for token in range(len(tokens) - 1, -1, -1):
+        if tokens[token] != b"[PAD%d]" % token:  # what a conversion from GGUF calls the rows past the vocabulary
+            break
+        tokens[token] = b""
+    return tokens
+
+
+def _speller(decoder: Any) -> Callable[[str], bytes]:
+    """How a token's name in the vocabulary is turned into its bytes, by the kind of decoder the tokenizer has."""
+    state = decoder.__getstate__().decode() if decoder is not None else "null"
+    kinds = {item["type"] for item in _nested(json.loads(state))}
+    if "ByteLevel" in kinds:
+        return _byte_level
+    if kinds & {"ByteFallback", "Metaspace"}:
+        return _sentence_piece
+    if not kinds - {"Fuse", "Replace", "Strip"}:
+        return str.encode
+    raise UnsupportedModelError(
+        f"the bytes of this tokenizer's tokens can't be told (decoder {sorted(kinds)}): "
+        "byte-level BPE and SentencePiece tokenizers are supported"
+    )
+
+
+def _nested(state: Any) -> list[dict[str, Any]]:
+    if not isinstance(state, dict):
+        return []
+    return [state, *(item for inner in state.get("decoders", ()) for item in _nested(inner))]
+
+
+def _letters() -> dict[int, int]:
+    """The letter that byte-level BPE (GPT-2) writes for each byte, and the byte it stands for."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
+
+
+_LETTERS = _letters()
+
+
+def _byte_level(name: str) -> bytes:
+    try:
+        return name.translate(_LETTERS).encode("latin-1")
+    except UnicodeEncodeError:
+        return name.encode()
+
+
+def _sentence_piece(name: str) -> bytes:
+    if len(name) == 6 and name.startswith("<0x") and name.endswith(">"):
+        return bytes([int(name[3:5], 16)])
+    return name.replace("\u2581", " ").encode()
