@@ -17,7 +17,7 @@ Ids past the last word may not: a model's logits can be wider than its tokenizer
 
 
 class Cursor(Protocol):
-    """A place in the output, under the grammar. A value: advancing gives another, and never changes the one you hold."""
+    """A place in the output, under the grammar. A value: advancing gives another and never changes the one you hold."""
 
     @property
     def segment(self) -> Segment:

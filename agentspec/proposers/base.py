@@ -19,11 +19,12 @@ class Context:
     Attributes:
         request_id: Constant over a request's life.
         tokens: Prompt and output so far; the draft follows the last one.
+        guessed: How many of the last tokens are a draft themselves, which the proposer is asked to continue.
         cursor: The place after the last token, under the grammar.
         params: How the target samples. A proposer never sees stop strings' effect: drafts may run past them.
         seed: Of the request's noise, so that a draft model can share it with the target.
         budget: The most nodes that the draft may have.
-        floor: A node whose chance of being reached is below this costs more than it brings, in 0..1.
+        rate: Tokens per second that the request makes now, 0 if unknown: time spent on a guess must bring more.
     """
 
     request_id: int
@@ -32,7 +33,8 @@ class Context:
     params: SamplingParams
     seed: int
     budget: int
-    floor: float = 0.0
+    rate: float = 0.0
+    guessed: int = 0
 
 
 class Proposer(Protocol):

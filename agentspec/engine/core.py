@@ -1,0 +1,212 @@
+"""The loop: draft, verify, commit. Plain decoding is the same loop with nothing drafted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from torch import Tensor
+
+from agentspec.config import EngineConfig
+from agentspec.control import SpeculationController
+from agentspec.draft import EMPTY, Draft
+from agentspec.engine.request import Event, Order, Request, TokenLogprobs
+from agentspec.engine.scheduler import Scheduler
+from agentspec.errors import AgentSpecError, ConfigError, EngineError, PromptError, PromptTooLongError
+from agentspec.models.base import Row, TargetModel
+from agentspec.models.prefix import PrefixCache
+from agentspec.proposers.base import Context, Proposer
+from agentspec.sampling import Place, logprobs, pick
+from agentspec.trace import StepRecord
+from agentspec.verify import verify
+
+
+@dataclass(slots=True)
+class _Part:
+    """One request's part of a round, from its context to what it wrote."""
+
+    request: Request
+    context: Context
+    row: Row
+    logits: Tensor
+    places: list[Place]
+
+
+class EngineCore:
+    """Owns the target, the slots and the running requests; belongs to one thread.
+
+    Args:
+        target: Picks every token.
+        proposer: Guesses them.
+        controller: Decides how much is guessed.
+        config: Sizes.
+    """
+
+    def __init__(
+        self, target: TargetModel, proposer: Proposer, *, controller: SpeculationController, config: EngineConfig
+    ) -> None:
+        self._target = target
+        self._proposer = proposer
+        self._controller = controller
+        self._chunk = config.prefill_chunk
+        self._prefixes = PrefixCache(target.open, config.prefix_cache_tokens)
+        self._scheduler = Scheduler(config.max_running, self._start)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return self._scheduler.idle
+
+    def check(self, order: Order) -> None:
+        """Refuse an order that can't be run, before it costs anything. Safe in any thread.
+
+        Raises:
+            PromptTooLongError: The prompt leaves no room in the context.
+            PromptError: The prompt is empty or holds an id outside the vocabulary.
+            ConfigError: The seed is missing.
+        """
+        length, context = len(order.prompt), self._target.context_length
+        if not length:
+            raise PromptError("the prompt is empty: give it at least one token")
+        if length >= context:
+            raise PromptTooLongError(
+                f"the prompt has {length} tokens and the model's context holds {context}: "
+                f"shorten it by at least {length - context + 1}"
+            )
+        for token in order.prompt:
+            if not 0 <= token < self._target.vocab_size:
+                raise PromptError(
+                    f"token id {token} of the prompt is outside the vocabulary of {self._target.vocab_size}"
+                )
+        if order.params.seed is None:
+            raise ConfigError("an order to the engine core needs a seed")
+
+    def add(self, order: Order) -> int:
+        """Queue an order; its request id."""
+        self.check(order)
+        return self._scheduler.add(order)
+
+    def cancel(self, request_id: int) -> None:
+        """End a request before its next round; one that is over or unknown is left alone."""
+        if order := self._scheduler.cancel(request_id):
+            order.listener(Event(finish_reason="cancelled"))
+
+    def step(self) -> None:
+        """Advance every running request, by a chunk of its prompt or by at least one token; tell the listeners."""
+        started = perf_counter()
+        requests = [request for request in self._scheduler.admit() if not self._is_cancelled(request)]
+        if requests:
+            contexts = self._contexts(requests)
+            drafts = self._drafts(requests, contexts)
+            rows = [request.row(draft, self._chunk) for request, draft in zip(requests, drafts, strict=True)]
+            proposed = perf_counter()
+            logits = self._target.forward(rows).logits
+            forwarded = perf_counter()
+            times = (1000 * (proposed - started), 1000 * (forwarded - proposed))
+            for part in self._parts(requests, contexts, rows, logits):
+                self._finish_part(part, rows, times, started)
+            if all(len(row.pending) == 1 for row in rows):
+                self._controller.observe_forward(sum(row.width for row in rows), times[1])
+        self._retire()
+
+    def fail(self, error: AgentSpecError) -> None:
+        """End every request, running or waiting, with an error."""
+        for order in self._scheduler.drain():
+            order.listener(Event(finish_reason="error", error=error))
+        for request in self._scheduler.running:
+            request.fail(error)
+            request.order.listener(Event(finish_reason="error", error=error))
+        self._retire()
+
+    def close(self) -> None:
+        """Free the K/V columns; running requests end with an error."""
+        self.fail(EngineError("the engine was closed"))
+        self._prefixes.close()
+
+    def _start(self, request_id: int, order: Order) -> Request:
+        slot = self._prefixes.take(order.prompt, [request.slot for request in self._scheduler.running])
+        target = self._target
+        return Request(request_id, order, eos=target.eos, context_length=target.context_length, slot=slot)
+
+    def _is_cancelled(self, request: Request) -> bool:
+        if request.cancelled:
+            request.finish_reason = "cancelled"
+            request.order.listener(Event(finish_reason="cancelled"))
+        return request.cancelled
+
+    def _contexts(self, requests: Sequence[Request]) -> list[Context]:
+        control, rows = self._controller, len(requests)
+        return [
+            request.context(control.budget(request.segment, rows), control.rate(request.segment))
+            for request in requests
+        ]
+
+    def _drafts(self, requests: Sequence[Request], contexts: Sequence[Context]) -> list[Draft]:
+        """A draft for each request: legal, and no longer than pays; none while the prompt is not through."""
+        ready = [
+            place
+            for place, (request, context) in enumerate(zip(requests, contexts, strict=True))
+            if context.budget and request.ahead <= self._chunk
+        ]
+        drafts = [EMPTY] * len(requests)
+        if not ready:
+            return drafts
+        guesses = self._proposer.propose([contexts[place] for place in ready])
+        for place, guess in zip(ready, guesses, strict=True):
+            request, context = requests[place], contexts[place]
+            legal = request.legal(guess, self._target.vocab_size, context.budget)
+            drafts[place] = self._controller.trim(legal, request.segment, rows=len(requests))
+        return drafts
+
+    def _parts(
+        self, requests: Sequence[Request], contexts: Sequence[Context], rows: Sequence[Row], logits: Tensor
+    ) -> Iterator[_Part]:
+        start = 0
+        for request, context, row in zip(requests, contexts, rows, strict=True):
+            end = start + 1 + len(row.draft)
+            yield _Part(request, context, row, logits[start:end], request.places(row.draft))
+            start = end
+
+    def _finish_part(self, part: _Part, rows: Sequence[Row], times: tuple[float, float], started: float) -> None:
+        request, row = part.request, part.row
+        if not request.written:
+            request.stats.prefill_tokens += len(row.pending)
+        if not request.is_last_chunk(row):
+            row.slot.commit(row, ())
+            request.stats.prefill_ms += 1000 * (perf_counter() - started)
+            return
+        segment = request.segment
+        outcome = verify(row.draft, pick(part.logits, part.places))
+        tokens = request.accept(row.draft, outcome)
+        path = outcome.path[: max(len(tokens) - 1, 0)]
+        row.slot.commit(row, path)
+        self._proposer.learn(part.context, row.draft, outcome)
+        total_ms = 1000 * (perf_counter() - started)
+        width = sum(each.width for each in rows)
+        record = StepRecord(
+            request.id, segment, row.draft, outcome.path[: len(tokens)], tokens, len(rows), width, *times, total_ms
+        )
+        request.stats.add(record)
+        if all(len(each.pending) == 1 for each in rows):
+            self._controller.observe(record)
+        details = self._logprobs(part, outcome.path, tokens)
+        request.order.listener(Event(tokens, details, request.finish_reason, request.error))
+
+    def _logprobs(self, part: _Part, path: Sequence[int], tokens: Sequence[int]) -> tuple[TokenLogprobs, ...]:
+        top = part.request.order.params.logprobs
+        if top is None:
+            return ()
+        logits_rows = [0, *(node + 1 for node in path)]
+        return tuple(
+            TokenLogprobs(token, *logprobs(part.logits[row], token, top))
+            for row, token in zip(logits_rows, tokens, strict=False)
+        )
+
+    def _retire(self) -> None:
+        for request in self._scheduler.retire():
+            self._proposer.finish(request.id)
+            if request.finish_reason == "error":
+                request.slot.close()
+            else:
+                self._prefixes.give(request.slot)

@@ -1,0 +1,126 @@
+"""Several proposers as one: what one does not know, the next one does, within one draft."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from agentspec.draft import EMPTY, Draft
+from agentspec.grammar.base import Cursor
+from agentspec.proposers.base import Context, Proposer
+from agentspec.segments import Segment
+from agentspec.verify import Outcome
+
+_LOG = logging.getLogger(__name__)
+
+Chance = Callable[[str, Segment, float], float]
+
+
+class ProposerPool:
+    """Chains its members: each in turn continues the draft where the ones before it had nothing more to say.
+
+    After a member that added something the first is asked again, so a draft may run through a frame that the grammar
+    forces, a value from the context, a few tokens of a draft model, and the next frame. Every node keeps its source.
+    Drafts stay inside the grammar. A member that raises is left out of the round, counted and warned about once.
+
+    Args:
+        members: In the order of trust; the last one is asked where no other knows.
+        chance: A node's calibrated chance from (source, segment, score); default: the score itself.
+        doubt: Below this chance a member's node is dropped where a later member can be asked instead, in 0..1.
+    """
+
+    name = "pool"
+
+    def __init__(self, members: Sequence[Proposer], *, chance: Chance | None = None, doubt: float = 0.45) -> None:
+        self._members = tuple(members)
+        self._chance = chance or (lambda source, segment, score: score)
+        self._doubt = doubt
+        self.failures: Counter[str] = Counter()
+        """How often each member raised."""
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        """A chain for each context, from one member or several."""
+        drafts = [_Chain(context) for context in contexts]
+        turns = [0] * len(drafts)
+        while open_ := [place for place, turn in enumerate(turns) if turn < len(self._members)]:
+            turn = min(turns[place] for place in open_)
+            asked = [place for place in open_ if turns[place] == turn]
+            answers = self._ask(self._members[turn], [drafts[place].context for place in asked])
+            for place, answer in zip(asked, answers, strict=True):
+                grown = drafts[place].grow(answer, self._keep(turn))
+                turns[place] = len(self._members) if drafts[place].full else 0 if grown and turn else turn + 1
+        return [chain.draft for chain in drafts]
+
+    def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
+        """Pass it on to every member."""
+        for member in self._members:
+            self._guard(member, partial(member.learn, context, draft, outcome))
+
+    def finish(self, request_id: int) -> None:
+        """Pass it on to every member."""
+        for member in self._members:
+            self._guard(member, partial(member.finish, request_id))
+
+    def _keep(self, turn: int) -> Callable[[Segment, str, float], bool]:
+        last = turn == len(self._members) - 1
+        return lambda segment, source, score: last or self._chance(source, segment, score) >= self._doubt
+
+    def _ask(self, member: Proposer, contexts: Sequence[Context]) -> Sequence[Draft]:
+        answers: list[Sequence[Draft]] = []
+        self._guard(member, lambda: answers.append(member.propose(contexts)))
+        return answers[0] if answers and len(answers[0]) == len(contexts) else [EMPTY] * len(contexts)
+
+    def _guard(self, member: Proposer, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception as error:  # whatever it is, a guess that fails costs time only, never the answer
+            self.failures[member.name] += 1
+            if self.failures[member.name] == 1:
+                _LOG.warning("proposer %r failed and is left out: %r", member.name, error)
+
+
+class _Chain:
+    """A draft under construction, and the context in which its next node stands."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.draft = EMPTY
+        self.full = context.budget <= 0
+
+    def grow(self, answer: Draft, keep: Callable[[Segment, str, float], bool]) -> bool:
+        """Append the first branch of the answer as far as it is legal and sure enough; whether there was any."""
+        before, cursor = self.context, self.context.cursor
+        kept: list[int] = []
+        for node in _first_branch(answer)[: before.budget]:
+            following = cursor.advance(answer.tokens[node])
+            if following is None or not keep(cursor.segment, answer.sources[node], answer.scores[node]):
+                break
+            cursor = following
+            kept.append(node)
+        if kept:
+            self._append(answer.cut(kept), cursor)
+        return bool(kept)
+
+    def _append(self, addition: Draft, cursor: Cursor) -> None:
+        before = self.context
+        self.draft = self.draft.then(addition)
+        self.context = replace(
+            before,
+            tokens=[*before.tokens, *addition.tokens],
+            guessed=before.guessed + len(addition),
+            cursor=cursor,
+            budget=before.budget - len(addition),
+        )
+        self.full = self.context.budget <= 0
+
+
+def _first_branch(draft: Draft) -> tuple[int, ...]:
+    """The path that follows each node's first child."""
+    path: list[int] = []
+    for node, parent in enumerate(draft.parents):
+        if parent == (path[-1] if path else -1):
+            path.append(node)
+    return tuple(path)

@@ -1,0 +1,128 @@
+"""What a round did, and sums over rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentspec.draft import Draft
+from agentspec.segments import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One request's part of one round that gave it tokens.
+
+    Attributes:
+        request_id: Whose round.
+        segment: Where its first token stands.
+        draft: What was verified.
+        path: The accepted nodes that were committed.
+        tokens: What the round wrote, the target's own token included.
+        rows: Requests in the forward.
+        width: Tokens that went through the model, of all requests.
+        propose_ms: Time that drafting took, of all requests.
+        forward_ms: Time that the forward took.
+        total_ms: Time of the whole round.
+    """
+
+    request_id: int
+    segment: Segment
+    draft: Draft
+    path: tuple[int, ...]
+    tokens: tuple[int, ...]
+    rows: int
+    width: int
+    propose_ms: float
+    forward_ms: float
+    total_ms: float
+
+
+@dataclass(slots=True)
+class Stats:
+    """Sums over one request's rounds.
+
+    Attributes:
+        forwards: Forwards that gave tokens, the one that finished the prompt included.
+        tokens: What they gave.
+        drafted: Draft nodes verified, by source.
+        accepted: Draft nodes accepted, by source.
+        segments: The same four by segment: `{"tool_call": {"forwards": 3, "tokens": 9, ...}}`.
+        prefill_tokens: Prompt tokens that went through the model; the rest came from the prefix cache.
+        prefill_ms: From the request's admission to its first token.
+        decode_ms: From its first token to its last.
+        forward_ms: Of `decode_ms`, inside the target's forwards.
+        propose_ms: Of `decode_ms`, drafting.
+        warnings: Proposers that failed, with how often.
+    """
+
+    forwards: int = 0
+    tokens: int = 0
+    drafted: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    segments: dict[str, Counter[str]] = field(default_factory=dict)
+    prefill_tokens: int = 0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+    forward_ms: float = 0.0
+    propose_ms: float = 0.0
+    warnings: Counter[str] = field(default_factory=Counter)
+
+    def add(self, record: StepRecord) -> None:
+        """Count a round. The one that finished the prompt counts as prefill time, the others as decoding."""
+        segment = self.segments.setdefault(record.segment.value, Counter())
+        if self.forwards:
+            self.decode_ms += record.total_ms
+            self.forward_ms += record.forward_ms
+            self.propose_ms += record.propose_ms
+        else:
+            self.prefill_ms += record.total_ms
+        accepted = [record.draft.sources[node] for node in record.path]
+        self.forwards += 1
+        self.tokens += len(record.tokens)
+        self.drafted.update(record.draft.sources)
+        self.accepted.update(accepted)
+        segment.update(forwards=1, tokens=len(record.tokens), drafted=len(record.draft), accepted=len(accepted))
+
+    def merge(self, other: Stats) -> None:
+        """Add another request's sums."""
+        for name in ("forwards", "tokens", "prefill_tokens", "prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for mine, theirs in (
+            (self.drafted, other.drafted),
+            (self.accepted, other.accepted),
+            (self.warnings, other.warnings),
+        ):
+            mine.update(theirs)
+        for segment, counts in other.segments.items():
+            self.segments.setdefault(segment, Counter()).update(counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for reports and JSON."""
+        plain: dict[str, Any] = {
+            "forwards": self.forwards,
+            "tokens": self.tokens,
+            "tokens_per_forward": round(self.tokens / self.forwards, 3) if self.forwards else 0.0,
+            "drafted": dict(self.drafted),
+            "accepted": dict(self.accepted),
+            "segments": {name: dict(counts) for name, counts in self.segments.items()},
+            "prefill_tokens": self.prefill_tokens,
+        }
+        for name in ("prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
+            plain[name] = round(getattr(self, name), 3)
+        return plain | ({"warnings": dict(self.warnings)} if self.warnings else {})
+
+
+def by_source(drafted: Mapping[str, int], accepted: Mapping[str, int]) -> dict[str, dict[str, float]]:
+    """Drafted, accepted and their ratio for each source, as reports show them."""
+    return {
+        source: {
+            "drafted": count,
+            "accepted": accepted.get(source, 0),
+            "rate": round(accepted.get(source, 0) / count, 3),
+        }
+        for source, count in sorted(drafted.items())
+        if count
+    }
