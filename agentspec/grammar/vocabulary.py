@@ -6,13 +6,43 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from llguidance import LLTokenizer, TokenizerWrapper
 
 from agentspec.errors import ConfigError, UnsupportedModelError, VocabularyMismatchError
 
 Encode = Callable[[str], Sequence[int]]
+
+
+class Backend(Protocol):
+    """What is read of a tokenizer of the `tokenizers` library."""
+
+    @property
+    def decoder(self) -> object:
+        """How tokens become text."""
+
+    def get_vocab(self, with_added_tokens: bool = True) -> Mapping[str, int]:
+        """Ids by name."""
+
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Any:  # noqa: ANN401 (a Rust object)
+        """Something with the token `ids` of a text."""
+
+
+class FastTokenizer(Protocol):
+    """What is read of a transformers `PreTrainedTokenizerFast`."""
+
+    @property
+    def backend_tokenizer(self) -> Any:  # noqa: ANN401 (a `Backend`; transformers is untyped)
+        """The `Backend`."""
+
+    @property
+    def added_tokens_decoder(self) -> Mapping[int, Any]:
+        """Added tokens by id, each with `content` and `special`."""
+
+    @property
+    def eos_token_id(self) -> int | None:
+        """The end token."""
 
 
 class Vocabulary:
@@ -59,12 +89,11 @@ class Vocabulary:
             )
 
     @classmethod
-    def of(cls, tokenizer: Any, *, eos: Iterable[int] = ()) -> Vocabulary:
+    def of(cls, tokenizer: FastTokenizer, *, eos: Iterable[int] = ()) -> Vocabulary:
         """From a Hugging Face fast tokenizer.
 
         Args:
-            tokenizer: A `PreTrainedTokenizerFast`, or whatever has its `backend_tokenizer`, `added_tokens_decoder` and
-                `eos_token_id`.
+            tokenizer: A `PreTrainedTokenizerFast`.
             eos: The model's end tokens, which count as well as the tokenizer's own; ids beyond the tokenizer are left
                 out.
 
@@ -74,9 +103,7 @@ class Vocabulary:
         """
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise UnsupportedModelError(
-                f"a fast tokenizer (tokenizer.json) is needed, not {type(tokenizer).__name__}"
-            )
+            raise UnsupportedModelError(f"a fast tokenizer (tokenizer.json) is needed, not {type(tokenizer).__name__}")
         added = tokenizer.added_tokens_decoder
         tokens = _table(backend, added)
         own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
@@ -156,7 +183,7 @@ class _Splitter:
 
     _GUARD = "\x02"
 
-    def __init__(self, backend: Any, tokens: Sequence[bytes]) -> None:
+    def __init__(self, backend: Backend, tokens: Sequence[bytes]) -> None:
         self._backend = backend
         self._tokens = tokens
         self._prepends = self._bytes(self._plain("a")) != b"a"
@@ -189,7 +216,7 @@ def _apart(controls: re.Pattern[str], text: str) -> list[str]:
     return [part for part in (*parts, text[start:]) if part]
 
 
-def _table(backend: Any, added: Mapping[int, Any]) -> list[bytes]:
+def _table(backend: Backend, added: Mapping[int, Any]) -> list[bytes]:
     names = backend.get_vocab(with_added_tokens=False)
     tokens = [b""] * (max(*names.values(), *added, 0) + 1)
     spell = _speller(backend.decoder)
@@ -204,9 +231,9 @@ def _table(backend: Any, added: Mapping[int, Any]) -> list[bytes]:
     return tokens
 
 
-def _speller(decoder: Any) -> Callable[[str], bytes]:
+def _speller(decoder: object) -> Callable[[str], bytes]:
     """How a token's name in the vocabulary is turned into its bytes, by the kind of decoder the tokenizer has."""
-    state = decoder.__getstate__().decode() if decoder is not None else "null"
+    state: bytes = b"null" if decoder is None else decoder.__getstate__()  # type: ignore[assignment]
     kinds = {item["type"] for item in _nested(json.loads(state))}
     if "ByteLevel" in kinds:
         return _byte_level
@@ -220,7 +247,7 @@ def _speller(decoder: Any) -> Callable[[str], bytes]:
     )
 
 
-def _nested(state: Any) -> list[dict[str, Any]]:
+def _nested(state: object) -> list[dict[str, Any]]:
     if not isinstance(state, dict):
         return []
     return [state, *(item for inner in state.get("decoders", ()) for item in _nested(inner))]

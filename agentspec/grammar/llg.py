@@ -1,0 +1,203 @@
+"""Grammars compiled by llguidance, and the immutable cursors over them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+from llguidance import LLMatcher, regex_to_lark
+
+from agentspec.errors import GrammarDeadEndError, GrammarError
+from agentspec.grammar.base import Mask
+from agentspec.grammar.vocabulary import Vocabulary
+from agentspec.segments import Segment
+
+_CACHED_GRAMMARS = 64
+
+
+def lark_guide(vocabulary: Vocabulary, lark: str) -> LlgGuide:
+    """A guide for a grammar in llguidance's dialect of Lark, whose start rule is `start`.
+
+    Raises:
+        GrammarError: It can't be compiled.
+    """
+    return compile_lark(vocabulary, lark, Segment.STRUCTURED)
+
+
+def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
+    """A guide for output that matches `regex` as a whole, in the syntax of Rust's regex crate.
+
+    Raises:
+        GrammarError: It can't be compiled; look-around and back-references can't be enforced.
+    """
+    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex, use_ascii='')}/", Segment.STRUCTURED)
+
+
+@lru_cache(maxsize=_CACHED_GRAMMARS)
+def compile_lark(vocabulary: Vocabulary, lark: str, segment: Segment) -> LlgGuide:
+    """Compile a grammar, or take it from the last few that were; the exact text is the key.
+
+    Raises:
+        GrammarError: It can't be compiled.
+    """
+    # Forcing narrows the mask to the tokenizer's own split; with no tokenizer there is no split to prefer.
+    options = "" if vocabulary.canonical else '\n%llguidance {"no_forcing": true}'
+    grammar = LLMatcher.grammar_from_lark(lark + options)
+    matcher = LLMatcher(vocabulary.engine, grammar, log_level=0)
+    if matcher.is_error():
+        _, messages = LLMatcher.validate_grammar_with_warnings(grammar, vocabulary.engine)
+        raise GrammarError(f"the grammar can't be used: {_one_line(' '.join(messages) or matcher.get_error())}")
+    return LlgGuide(vocabulary, matcher, segment)
+
+
+def _one_line(message: str) -> str:
+    head = re.split(r"<state>|\n +\d+ \| ", message)[0]
+    return " ".join(head.split()) or "llguidance gave no reason"
+
+
+class LlgGuide:
+    """A compiled grammar."""
+
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, segment: Segment) -> None:
+        self.vocabulary = vocabulary
+        self.segment = segment
+        self._matcher = matcher
+
+    def start(self) -> LlgCursor:
+        """The place before the first token."""
+        return LlgCursor(self.vocabulary, self._matcher.deep_copy(), self.segment)
+
+    def after(self, text: bytes) -> LlgCursor | None:
+        """The place after `text`, however it was split into tokens; None if the grammar does not begin with it."""
+        matcher = self._matcher.deep_copy()
+        try:
+            tokens = self.vocabulary.engine.greedy_tokenize(text.decode())
+        except UnicodeDecodeError:
+            return None
+        if matcher.try_consume_tokens(tokens) < len(tokens):
+            return None
+        return LlgCursor(self.vocabulary, matcher, self.segment)
+
+
+class LlgCursor:
+    """A place under a compiled grammar. What it has worked out once it keeps, so asking twice costs nothing.
+
+    A token may follow exactly if the mask has it. The mask is the stricter of llguidance's two opinions: a matcher
+    would also take other splits of text that is forced, which the mask leaves out.
+    """
+
+    __slots__ = ("_following", "_forced", "_mask", "_matcher", "_vocabulary", "segment")
+
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, segment: Segment) -> None:
+        self.segment = segment
+        self._vocabulary = vocabulary
+        self._matcher = matcher
+        self._mask: Mask | None = None
+        self._forced: tuple[int, ...] | None = None
+        self._following: dict[int, LlgCursor | EndCursor] = {}
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the output may end here."""
+        return bool(self._matcher.is_accepting())
+
+    def mask(self) -> Mask:
+        """The tokens that may follow, as 32 of them a word; ids without text are never among them.
+
+        Raises:
+            GrammarDeadEndError: There are none.
+            GrammarError: The grammar has grown too complex to go on.
+        """
+        if self._mask is None:
+            self._mask = self._compute_mask()
+        return self._mask
+
+    def advance(self, token: int) -> LlgCursor | EndCursor | None:
+        """The place after `token`; None if it may not follow."""
+        if token in self._following:
+            return self._following[token]
+        if not allows(self.mask(), token):
+            return None
+        following = self._after(token)
+        self._following[token] = following
+        return following
+
+    def forced(self, limit: int) -> tuple[int, ...]:
+        """At most `limit` tokens that must come next, as the tokenizer splits them; without one, the likely split."""
+        if self._forced is None:
+            self._forced = self._compute_forced()
+        return self._forced[:limit]
+
+    def _after(self, token: int) -> LlgCursor | EndCursor:
+        if token in self._vocabulary.eos:
+            return EndCursor(self._vocabulary, self.segment)
+        matcher = self._matcher.deep_copy()
+        if not matcher.consume_token(token):
+            raise GrammarError(f"the grammar refused token {token} after allowing it: {_one_line(matcher.get_error())}")
+        return LlgCursor(self._vocabulary, matcher, self.segment)
+
+    def _compute_mask(self) -> Mask:
+        if self._matcher.is_stopped() and self._matcher.is_accepting():
+            return end_mask(self._vocabulary)
+        mask: Mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint32)
+        if self._matcher.is_error():
+            raise GrammarError(f"the grammar can't go on: {_one_line(self._matcher.get_error())}")
+        if not self._matcher.is_accepting() and (self._matcher.is_stopped() or not mask.any()):
+            raise GrammarDeadEndError(
+                "no token of the vocabulary may come next: the grammar can't be completed with it"
+            )
+        return mask
+
+    def _compute_forced(self) -> tuple[int, ...]:
+        if self._matcher.is_stopped():
+            return tuple(self._vocabulary.eos) if self.accepting and len(self._vocabulary.eos) == 1 else ()
+        matcher = self._matcher.deep_copy()  # asking for forced text moves a matcher on
+        if self._vocabulary.canonical:
+            return tuple(matcher.compute_ff_tokens())
+        text: bytes = matcher.compute_ff_bytes()
+        return tuple(self._vocabulary.encode(text.decode(errors="ignore")))
+
+
+class EndCursor:
+    """The place after the end token: nothing follows it, and whatever is drafted behind it is dropped."""
+
+    __slots__ = ("_vocabulary", "segment")
+
+    accepting = True
+
+    def __init__(self, vocabulary: Vocabulary, segment: Segment) -> None:
+        self._vocabulary = vocabulary
+        self.segment = segment
+
+    def advance(self, token: int) -> None:
+        """Nothing follows."""
+        return None
+
+    def mask(self) -> Mask:
+        """The end tokens: a row behind the end is computed with the others, and picks something that nobody reads."""
+        return end_mask(self._vocabulary)
+
+    def forced(self, limit: int) -> tuple[int, ...]:
+        """Nothing is left to say."""
+        return ()
+
+
+def allows(mask: Mask, token: int) -> bool:
+    """Whether the mask has `token`."""
+    return 0 <= token < 32 * len(mask) and bool(mask[token >> 5] >> (token & 31) & 1)
+
+
+def pack(vocabulary: Vocabulary, tokens: frozenset[int]) -> Mask:
+    """The mask of just these tokens."""
+    bits = np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
+    bits[list(tokens)] = 1
+    mask: Mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+    mask.flags.writeable = False
+    return mask
+
+
+@lru_cache(maxsize=8)
+def end_mask(vocabulary: Vocabulary) -> Mask:
+    """The mask of the end tokens."""
+    return pack(vocabulary, vocabulary.eos)
