@@ -50,6 +50,7 @@ class Columns:
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
 
+    @torch.inference_mode()
     def reserve(self, size: int, used: int) -> None:
         """Make room for `size` columns, keeping the first `used`; grows by doubling up to the context length."""
         if size <= self.capacity:
@@ -67,12 +68,14 @@ class Columns:
                 else:
                     kept.append(grown)
 
+    @torch.inference_mode()
     def gather(self, start: int, columns: Sequence[int]) -> None:
         """Move `columns` to the places from `start` on."""
         for tensor in (*self.keys, *self.values):
             index = torch.tensor(columns, device=tensor.device)
             tensor[:, start : start + len(columns)] = tensor.index_select(1, index)
 
+    @torch.inference_mode()
     def copy(self, size: int) -> Columns:
         """The first `size` columns in memory of their own."""
         twin = Columns(self._layers, self._limit)
