@@ -156,8 +156,8 @@ def _check(vocabulary: Vocabulary, tool: Tool) -> None:
 
 def _marker(vocabulary: Vocabulary, text: str) -> str:
     """The marker in a rule: the control token of that name where there is one, else its text, in any tokens."""
-    token = vocabulary.find(text)
-    return f"<[{token}]>" if token in vocabulary.special else json.dumps(text)
+    token = vocabulary.control(text)
+    return json.dumps(text) if token is None else f"<[{token}]>"
 
 
 def _object(tool: Tool) -> str:
@@ -182,8 +182,7 @@ class _FreeUntilCall:
         self.vocabulary = vocabulary
         self._calls = calls
         self._marker = OPEN.encode()
-        found = vocabulary.find(OPEN)
-        self._token = found if found in vocabulary.special else None
+        self._token = vocabulary.control(OPEN)
         self._masks: dict[int, Mask | None] = {}
         self._may_follow: dict[bytes, bool] = {}
 

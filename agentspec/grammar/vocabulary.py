@@ -123,13 +123,9 @@ class Vocabulary:
         split = self._encode or self.engine.greedy_tokenize
         return [token for part in parts for token in split(part)]
 
-    def find(self, text: str) -> int | None:
-        """The one control token with this name, or the one token with this text; None if there is none."""
-        for token, name in self.special.items():
-            if name == text:
-                return token
-        data = text.encode()
-        return self.tokens.index(data) if data in self.tokens else None
+    def control(self, name: str) -> int | None:
+        """The control token of this name, if there is one."""
+        return next((token for token, known in self.special.items() if known == name), None)
 
     @cached_property
     def engine(self) -> LLTokenizer:
