@@ -86,11 +86,11 @@ class StopText:
 
     def _possible(self, seen: str) -> int:
         """How many of the last characters may turn out to begin a stop string."""
-        return max((_overlap(seen, stop) for stop in self._stops), default=0)
+        return max((overlap(seen, stop) for stop in self._stops), default=0)
 
 
-def _overlap(seen: str, marker: str) -> int:
-    """The length of the longest end of `seen` that `marker` begins with, and goes beyond."""
+def overlap(seen: str, marker: str) -> int:
+    """The length of the longest end of `seen` that `marker` begins with and goes beyond: what to hold back for it."""
     for size in range(min(len(seen), len(marker) - 1), 0, -1):
         if seen.endswith(marker[:size]):
             return size

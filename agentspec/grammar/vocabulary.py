@@ -119,9 +119,16 @@ class Vocabulary:
 
     def encode(self, text: str) -> list[int]:
         """Split `text`, all of it plain text: a control token's name in it is spelled out, never the token itself."""
-        parts = [text] if self._controls is None else _apart(self._controls, text)
         split = self._encode or self.engine.greedy_tokenize
-        return [token for part in parts for token in split(part)]
+        return [token for part in self.apart(text) for token in split(part)]
+
+    def apart(self, text: str) -> list[str]:
+        """`text` in parts, none of which holds a control token's whole name."""
+        parts, start = [], 0
+        while self._controls is not None and (found := self._controls.search(text, start)):
+            parts.append(text[start : found.start() + 1])
+            start = found.start() + 1
+        return [*parts, text[start:]]
 
     def control(self, name: str) -> int | None:
         """The control token of this name, if there is one."""
@@ -201,15 +208,6 @@ class _Splitter:
 def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
     longest_first = sorted(filter(None, names), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-
-def _apart(controls: re.Pattern[str], text: str) -> list[str]:
-    """`text` in parts, such that no part holds a control token's whole name."""
-    parts, start = [], 0
-    while found := controls.search(text, start):
-        parts.append(text[start : found.start() + 1])
-        start = found.start() + 1
-    return [part for part in (*parts, text[start:]) if part]
 
 
 def _table(backend: Backend, added: Mapping[int, Any]) -> list[bytes]:
