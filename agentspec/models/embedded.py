@@ -154,7 +154,7 @@ def _known(name: str) -> KnownModel:
 
 def _make(known: KnownModel, staging: Path) -> None:
     try:
-        with tempfile.TemporaryDirectory(dir=staging.parent, prefix=f"{known.name}.") as scratch, progress_bar() as bar:
+        with tempfile.TemporaryDirectory(dir=staging) as scratch, progress_bar() as bar:
             file = Path(scratch) / f"{known.name}.gguf"
             _download(known, file, bar)
             gguf.convert(file, staging, bar)

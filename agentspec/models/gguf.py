@@ -9,7 +9,7 @@ else float32.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelErr
 from agentspec.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _UNQUANTIZED = {"F32", "F16", "BF16"}
@@ -55,13 +55,15 @@ def convert(path: Path, folder: Path, bar: Progress) -> None:
         UnsupportedModelError: Its architecture, tokenizer or tensor types can't be converted.
         ModelError: The folder can't be written.
     """
-    import torch
+    reading = bar.add_task(f"{path.stem}: reading", total=None)
+    import torch  # seconds, the first time: the bar is up by now
 
     from agentspec.models.quiet import quiet
 
     types = _tensor_types(path)
     with quiet():
-        model, tokenizer = _read(path, bar)
+        with _dequantizing_shown(path.stem, bar, reading):
+            model, tokenizer = _read(path)
         rounded = not types <= _UNQUANTIZED or _is_exact_in_bf16(model)
         task = bar.add_task(f"{path.stem}: writing", total=None)
         try:
@@ -98,11 +100,11 @@ def _tensor_types(path: Path) -> set[str]:
     return set(types.values())
 
 
-def _read(path: Path, bar: Progress) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def _read(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with _translated(path), _dequantizing_shown(path.stem, bar):
+    with _translated(path):
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
         model, info = AutoModelForCausalLM.from_pretrained(
             path.parent, gguf_file=path.name, dtype=torch.float32, output_loading_info=True
@@ -139,12 +141,16 @@ def _is_exact_in_bf16(model: PreTrainedModel) -> bool:
 
 
 @contextmanager
-def _dequantizing_shown(name: str, bar: Progress) -> Iterator[None]:
+def _dequantizing_shown(name: str, bar: Progress, reading: TaskID) -> Iterator[None]:
     """Count the tensors on our bar: transformers would draw its own, and offers no other way to follow it."""
     from transformers import modeling_gguf_pytorch_utils as reader
 
-    theirs = getattr(reader, "tqdm", None)
-    reader.tqdm = lambda items, **_: bar.track(items, description=f"{name}: dequantizing")
+    def shown(tensors: Sequence[object], **_: object) -> Iterable[object]:
+        bar.update(reading, visible=False)
+        return bar.track(tensors, description=f"{name}: dequantizing")
+
+    theirs = reader.tqdm
+    reader.tqdm = shown
     try:
         yield
     finally:
