@@ -13,6 +13,7 @@ from filelock import FileLock
 from agentspec.errors import ConfigError
 
 _MANIFEST = "agentspec.json"
+_ADVICE = "set AGENTSPEC_CACHE to a folder that can"
 
 
 def cache_folder() -> Path:
@@ -46,6 +47,9 @@ def build_once(folder: Path, build: Callable[[Path], None]) -> Path:
 
     The staging folder takes the place of `folder` only when it is finished, so whoever looks sees all of it or
     nothing. A second process that wants the same folder waits for the first. What was left broken is made anew.
+
+    Raises:
+        ConfigError: The cache folder can't be made or written.
     """
     if is_whole(folder):
         return folder
@@ -91,7 +95,7 @@ def _lock(folder: Path) -> FileLock:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(
-            f"the cache folder can't be made ({error}): set AGENTSPEC_CACHE to a folder you may write"
-        ) from error
+        raise ConfigError(f"the cache folder {folder.parent} can't be made: {error.strerror}; {_ADVICE}") from error
+    if not os.access(folder.parent, os.W_OK):
+        raise ConfigError(f"the cache folder {folder.parent} can't be written; {_ADVICE}")
     return FileLock(folder.with_name(folder.name + ".lock"))
