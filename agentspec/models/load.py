@@ -126,15 +126,12 @@ def _refuse(name: str, config: PretrainedConfig, trust_remote_code: bool) -> Non
     if not known and not (trust_remote_code and "AutoModelForCausalLM" in getattr(config, "auto_map", {})):
         raise UnsupportedModelError(f"{name}: {kind} is not a causal language model")
     others = sorted(set(getattr(text, "layer_types", None) or ()) - _ATTENTION_LAYERS)
-    if others:
+    recurrent = known and getattr(AutoModelForCausalLM._model_mapping[type(config)], "_is_stateful", False)
+    if others or recurrent:
+        what = f"layers of type {', '.join(others)}" if others else "a recurrent state"
         raise UnsupportedModelError(
-            f"{name}: {kind} has layers of type {', '.join(others)}, whose state can't be cut back to the accepted "
-            "tokens; choose a model with attention layers only"
-        )
-    if known and getattr(AutoModelForCausalLM._model_mapping[type(config)], "_is_stateful", False):
-        raise UnsupportedModelError(
-            f"{name}: {kind} is recurrent or hybrid, and its state can't be cut back to the accepted tokens; choose a "
-            "model with attention layers only"
+            f"{name}: {kind} has {what}, which can't be cut back to the accepted tokens; choose a model whose layers "
+            "are all full or sliding-window attention"
         )
     if getattr(text, "num_kv_shared_layers", 0):
         raise UnsupportedModelError(f"{name}: {kind} shares keys and values between layers, which is not supported")

@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
-from agentspec.draft import ROOT, Draft
+from agentspec.draft import EMPTY, ROOT, Draft
 from agentspec.errors import ModelError, PromptTooLongError
 from agentspec.models.base import Row
 from agentspec.models.hf import HFTarget
@@ -76,7 +76,7 @@ def tokens_of(seed: int, size: int) -> list[int]:
 
 
 @torch.inference_mode()
-def expect(own: PreTrainedModel, tokens: list[int], draft: Draft = Draft()) -> torch.Tensor:
+def expect(own: PreTrainedModel, tokens: list[int], draft: Draft = EMPTY) -> torch.Tensor:
     """Each place's logits by transformers alone: one plain forward a path."""
     paths = [()] + [draft.path(node) for node in range(len(draft))]
     texts = [tokens + [draft.tokens[node] for node in path] for path in paths]
@@ -98,7 +98,7 @@ def advance(target: HFTarget, slot: object, tokens: list[int]) -> None:
 def test_every_row_of_a_ragged_batch_equals_transformers(pair: tuple[HFTarget, PreTrainedModel]) -> None:
     target, own = pair
     texts = [tokens_of(1, 45), tokens_of(2, 14), tokens_of(3, 1), tokens_of(4, 20)]
-    drafts = [Draft.chain([4, 5, 6], "test"), TREE, Draft(), Draft()]
+    drafts = [Draft.chain([4, 5, 6], "test"), TREE, EMPTY, EMPTY]
     slots = [target.open() for _ in texts]
     advance(target, slots[0], texts[0][:38])
     advance(target, slots[0], texts[0][:44])
@@ -157,8 +157,8 @@ def test_a_fork_and_its_origin_do_not_see_each_other() -> None:
     advance(target, slot, text)
     twin = slot.fork(8)
     before = [keys[:, :12].clone() for keys in slot.columns.keys]
-    advance(target, twin, text[:8] + [1, 2, 3])
-    assert list(twin.tokens) == text[:8] + [1, 2, 3]
+    advance(target, twin, [*text[:8], 1, 2, 3])
+    assert list(twin.tokens) == [*text[:8], 1, 2, 3]
     assert list(slot.tokens) == text
     assert all(torch.equal(keys[:, :12], kept) for keys, kept in zip(slot.columns.keys, before, strict=True))
     slot.close()
@@ -186,7 +186,7 @@ def test_prepacked_layers_give_the_same_and_leave_no_second_weight() -> None:
     assert not sizes & set(left)
     assert not any(isinstance(module, torch.nn.Linear) for module in target.model.modules())
     filled = HFTarget(target.model, least_width=PACKED_WIDTH)
-    for size, draft in ((40, TREE), (1, Draft())):
+    for size, draft in ((40, TREE), (1, EMPTY)):
         rows = [[Row(t.open(), tokens_of(7, size), draft)] for t in (plain, filled)]
         agree(filled.forward(rows[1]).logits, plain.forward(rows[0]).logits)
 
