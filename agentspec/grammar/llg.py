@@ -14,6 +14,7 @@ from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segments import Segment
 
 _CACHED_GRAMMARS = 64
+_NO_WAY_ON = ("NoExtension", "NoExtensionBias")
 
 
 def lark_guide(vocabulary: Vocabulary, lark: str) -> LlgGuide:
@@ -141,12 +142,13 @@ class LlgCursor:
         if self._matcher.is_stopped() and self._matcher.is_accepting():
             return end_mask(self._vocabulary)
         mask: Mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint32)
-        if self._matcher.is_error():
-            raise GrammarError(f"the grammar can't go on: {_one_line(self._matcher.get_error())}")
-        if not self._matcher.is_accepting() and (self._matcher.is_stopped() or not mask.any()):
+        problem = _one_line(self._matcher.get_error()) if self._matcher.is_error() else ""
+        if problem in _NO_WAY_ON or not (problem or mask.any()):
             raise GrammarDeadEndError(
                 "no token of the vocabulary may come next: the grammar can't be completed with it"
             )
+        if problem:
+            raise GrammarError(f"the grammar can't go on: {problem}")
         return mask
 
     def _compute_forced(self) -> tuple[int, ...]:
