@@ -7,7 +7,7 @@ to know comes as the keyword argument `plan`, which decoder layers hand through 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 import torch.nn.functional as F
@@ -83,6 +83,23 @@ class Piece:
         return seen
 
 
+class Attending(Protocol):
+    """What a forward hands to its attention layers."""
+
+    def attend(self, layer: int, states: tuple[Tensor, Tensor, Tensor], scale: float, softcap: float | None) -> Tensor:
+        """Write the new keys and values, then attend.
+
+        Args:
+            layer: Its index.
+            states: Queries, keys and values `[1, heads, tokens, size]`.
+            scale: The factor on query times key.
+            softcap: The soft cap on the result, if there is one.
+
+        Returns:
+            `[1, tokens, heads, value size]`.
+        """
+
+
 class Plan:
     """Everything the attention of one forward needs, for all layers."""
 
@@ -156,7 +173,7 @@ def attend_layer(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    plan: Plan,
+    plan: Attending,
     scaling: float | None = None,
     softcap: float | None = None,
     **_: object,

@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from agentspec.errors import ModelError
 from agentspec.models.attention import Piece, Plan
 from agentspec.models.base import Output, Row
+from agentspec.models.capture import StaticSteps
 from agentspec.models.probe import check_logits, learn_layers
 from agentspec.models.slots import Columns, HFSlot
 
@@ -22,14 +23,22 @@ class HFTarget:
     tokens cost; attention is split by row (see `agentspec.models.attention`). Rows don't see each other.
     """
 
-    def __init__(self, model: PreTrainedModel, *, eos: Iterable[int] = (), least_width: int = 1) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        eos: Iterable[int] = (),
+        least_width: int = 1,
+        static_widths: Sequence[int] = (),
+    ) -> None:
         """Take over a loaded model, in evaluation mode, and check that its attention can be driven.
 
         Args:
             model: In the dtype and on the device where it runs.
             eos: Ids that end a sequence.
-            least_width: A forward of fewer tokens is filled up to this many, where that costs nothing. With
-                `max_running * (1 + max_draft)` here, plain and speculative decoding share the linear layers' shapes.
+            least_width: A forward of fewer tokens is filled up to this many, where that costs nothing.
+            static_widths: A lone row of fewer tokens runs in the next of these widths with static shapes, captured on
+                CUDA. With one width for all, plain and speculative decoding share their arithmetic.
 
         Raises:
             UnsupportedModelError: Running it here could change its tokens.
@@ -41,6 +50,7 @@ class HFTarget:
         self._size = int(model.get_input_embeddings().num_embeddings)
         with torch.inference_mode():
             self._layers = learn_layers(model)
+            self._static = StaticSteps(model, self._layers, static_widths)
             check_logits(model, self._last_logits)
 
     @property
@@ -78,6 +88,8 @@ class HFTarget:
         """
         pieces = self._pieces(rows)
         tokens = [token for row in rows for token in (*row.pending, *row.draft.tokens)]
+        if len(rows) == 1 and (found := self._static.run(tokens, pieces[0], self._limit)) is not None:
+            return Output(found[len(rows[0].pending) - 1 :].float())
         places = [place for piece in pieces for place in piece.places]
         keep = [
             place

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +18,17 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import logging as chatter
 
 from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from agentspec.models.device import best_device
 from agentspec.models.hf import HFTarget
 from agentspec.models.prepack import PACKED_WIDTH, can_prepack, prepack_linears
 from agentspec.models.probe import ATTENTION
+from agentspec.models.quiet import quiet
 
 _log = logging.getLogger("agentspec")
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention"}
+_CUDA_WIDTHS = (1, 2, 4, 8, 16, 32)
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -40,6 +41,7 @@ def load_target(
     trust_remote_code: bool = False,
     allow_pickle: bool = False,
     prepack: bool = True,
+    strict_width: int | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> HFTarget:
     """The model of a folder or hub id, ready to verify drafts.
@@ -52,6 +54,8 @@ def load_target(
         trust_remote_code: Run the Python code that a model brings along.
         allow_pickle: Take weights in pickle files, which can run code when they are read.
         prepack: On the CPU in float32, lay the weights out for a few rows at a time; the results are the same.
+        strict_width: Run a lone sequence's every step with this many tokens, so that plain and speculative decoding
+            share their arithmetic in any precision; at least 1 + the largest draft.
         tokenizer: Its end token then ends a sequence too.
 
     Raises:
@@ -63,9 +67,9 @@ def load_target(
     config = _read_config(name, trust_remote_code)
     _refuse(name, config, trust_remote_code)
     _refuse_pickle(name, allow_pickle)
-    place = None if device_map is not None else torch.device(device) if device is not None else _best_device()
+    place = None if device_map is not None else torch.device(device) if device is not None else best_device()
     kind = _dtype(dtype) if dtype is not None else torch.float32 if place == torch.device("cpu") else "auto"
-    with _quiet(), _translated(name):
+    with quiet(), _translated(name):
         loaded, info = AutoModelForCausalLM.from_pretrained(
             name,
             config=config,
@@ -80,7 +84,10 @@ def load_target(
     if place is not None:
         loaded = loaded.to(place)
     packed = prepack and can_prepack() and prepack_linears(loaded) > 0
-    return HFTarget(loaded, eos=_eos(loaded, tokenizer), least_width=PACKED_WIDTH if packed else 1)
+    widths = (strict_width,) if strict_width else _CUDA_WIDTHS if place is not None and place.type == "cuda" else ()
+    return HFTarget(
+        loaded, eos=_eos(loaded, tokenizer), least_width=PACKED_WIDTH if packed else 1, static_widths=widths
+    )
 
 
 def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
@@ -96,7 +103,7 @@ def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = F
     if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("*.model")):
         if not (folder / "vocab.json").exists():
             raise ModelError(f"{name} has no tokenizer: add its tokenizer.json and tokenizer_config.json")
-    with _quiet(), _translated(name):
+    with quiet(), _translated(name):
         return AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
 
 
@@ -112,7 +119,7 @@ def _read_config(name: str, trust_remote_code: bool) -> PretrainedConfig:
     _require(name)
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
         raise ModelNotFoundError(f"{name} has no config.json: it is not a model folder")
-    with _quiet(), _translated(name):
+    with quiet(), _translated(name):
         return AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
 
 
@@ -170,12 +177,6 @@ def _eos(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> s
     return found
 
 
-def _best_device() -> torch.device:
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
 def _dtype(given: str | torch.dtype) -> torch.dtype:
     found = given if isinstance(given, torch.dtype) else getattr(torch, given, None)
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
@@ -196,19 +197,3 @@ def _translated(name: str) -> Iterator[None]:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without transformers' progress bars and remarks; what matters in them is checked by `_check_complete`."""
-    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
-    chatter.set_verbosity_error()
-    chatter.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        chatter.set_verbosity(level)
-        if bars:
-            chatter.enable_progress_bar()

@@ -12,6 +12,7 @@ from torch import Tensor
 from agentspec.draft import ROOT
 from agentspec.errors import PromptTooLongError
 from agentspec.models.base import Row
+from agentspec.models.prefix import shared_prefix
 
 _FIRST_CAPACITY = 256
 
@@ -107,10 +108,7 @@ class HFSlot:
         """
         if not tokens:
             raise ValueError("a slot can't be synced with no tokens: the last one has to be pending")
-        most = min(len(self._tokens), len(tokens) - 1)
-        keep = most
-        if self._tokens[:most] != list(tokens[:most]):
-            keep = next(i for i in range(most) if self._tokens[i] != tokens[i])
+        keep = min(shared_prefix(self._tokens, list(tokens)), len(tokens) - 1)
         del self._tokens[keep:]
         return tokens[keep:]
 

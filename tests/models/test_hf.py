@@ -108,6 +108,19 @@ def test_every_row_of_a_ragged_batch_equals_transformers(pair: tuple[HFTarget, P
     agree(target.forward(rows).logits, torch.cat([expect(own, t, d) for t, d in zip(texts, drafts, strict=True)]))
 
 
+def test_fixed_widths_give_the_same_whatever_fills_them(pair: tuple[HFTarget, PreTrainedModel]) -> None:
+    target, own = pair
+    static = HFTarget(target.model, static_widths=(8, 16))
+    slot, text = static.open(), tokens_of(8, 30)
+    for end in (3, 12, 29):
+        advance(static, slot, text[:end])
+    row = Row(slot, slot.sync(text), TREE)
+    agree(static.forward([row]).logits, expect(own, text, TREE))
+    slot.commit(row, (0, 1))
+    text = [*text, 5, 6, 40]
+    agree(static.forward([Row(slot, slot.sync(text))]).logits, expect(own, text))
+
+
 def random_draft(rng: random.Random, size: int) -> Draft:
     parents = [rng.randrange(ROOT, node) for node in range(size)]
     tokens = rng.sample(range(320), size)
