@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -176,26 +175,3 @@ class ChatFormat(Protocol):
 
     def parser(self, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> MessageParser:
         """A parser for one answer."""
-
-
-def parse_arguments(arguments: object) -> object:
-    """A call's arguments as templates want them: a mapping, in the order written; what is no JSON object stays as is.
-
-    An empty text counts as no arguments.
-    """
-    if isinstance(arguments, Mapping):
-        return Arguments(arguments)
-    if arguments is None or arguments == "":
-        return Arguments()
-    try:
-        value = json.loads(arguments) if isinstance(arguments, str) else None
-    except ValueError:
-        return arguments
-    return Arguments(value) if isinstance(value, dict) else arguments
-
-
-class Arguments(dict[str, Any]):
-    """A mapping that is JSON where a template prints it as text."""
-
-    def __str__(self) -> str:
-        return json.dumps(self, ensure_ascii=False)

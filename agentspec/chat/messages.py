@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentspec.chat.base import parse_arguments
 from agentspec.errors import PromptError
 
 _ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -14,8 +14,8 @@ _ROLES = {"developer": "system", "system": "system", "user": "user", "assistant"
 def read_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """OpenAI's messages with plain text as content, `developer` as `system`, and arguments as mappings.
 
-    Text parts are joined as they are; missing content counts as empty. What a template may want besides (`name`,
-    `tool_call_id`) is kept.
+    Text parts are joined as they are; missing content counts as empty, and so do missing arguments. What a template may
+    want besides (`name`, `tool_call_id`) is kept.
 
     Raises:
         PromptError: There is no message, or one can't be used; the text names `messages[i]`.
@@ -60,8 +60,19 @@ def _call(call: object, place: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(call, Mapping) or not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise PromptError(f"{place} must be a call with a function and its name, not {call!r}")
-    arguments = parse_arguments(function.get("arguments"))
+    arguments = _arguments(function.get("arguments"))
     return {**call, "type": "function", "function": {**function, "arguments": arguments}}
+
+
+def _arguments(given: object) -> object:
+    """As templates want them: a mapping, in the order written. What is no JSON object stays as it is."""
+    if given is None or given == "":
+        return {}
+    try:
+        value = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
+    return dict(value) if isinstance(value, Mapping) else given
 
 
 def fold_turns(messages: Sequence[Mapping[str, Any]], *, system: bool) -> list[dict[str, Any]]:

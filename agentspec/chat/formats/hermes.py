@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from agentspec.chat.base import Arguments, MessageParser
+from agentspec.chat.base import MessageParser
 from agentspec.chat.formats.hermes_parser import HermesParser, new_call_id
 from agentspec.chat.formats.plain_parser import PlainParser
 from agentspec.chat.messages import fold_turns, read_messages
@@ -118,8 +118,7 @@ class HermesFormat:
         if isinstance(value, str):
             return _GUARD.join(self._vocabulary.apart(value))
         if isinstance(value, Mapping):
-            guarded = {key: self._guard(item) for key, item in value.items()}
-            return Arguments(guarded) if isinstance(value, Arguments) else guarded
+            return {key: self._guard(item) for key, item in value.items()}
         return [self._guard(item) for item in value] if isinstance(value, list) else value
 
     def _text(self, turns: list[dict[str, Any]], tools: Sequence[Tool]) -> str:
@@ -147,7 +146,7 @@ class HermesFormat:
     @cached_property
     def _knows_tools(self) -> bool:
         """Whether the template shows tools, results, and calls in just this format."""
-        call: dict[str, Any] = {"type": "function", "function": {"name": "probe_call", "arguments": {}}}
+        call: dict[str, Any] = {"type": "function", "function": {"name": "probe_call", "arguments": {"key": "value"}}}
         turns: _Turns = [
             {"role": "user", "content": "x"},
             {"role": "assistant", "content": "", "tool_calls": [call]},
