@@ -32,7 +32,7 @@ def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled; look-around and back-references can't be enforced.
     """
-    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex, use_ascii='')}/", Segment.STRUCTURED)
+    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex or '(?:)', use_ascii='')}/", Segment.STRUCTURED)
 
 
 @lru_cache(maxsize=_CACHED_GRAMMARS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_vocabulary import EOS, IM_END, TV, ids, walk
+from toy_vocabulary import EOS, IM_END, TV, accepts, ids, walk
 
 from agentspec.errors import GrammarDeadEndError, GrammarError
 from agentspec.grammar.llg import lark_guide, regex_guide
@@ -135,6 +135,21 @@ def test_a_grammar_that_cannot_be_read_is_one_line(bad: str) -> None:
         lark_guide(TV, bad)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("regex", "text", "legal"),
+    [
+        ("", "", True),
+        ("", "x", False),
+        ("/x/", "/x/", True),
+        ("^a$", "a", True),
+        ("a|b", "ab", False),
+        ('"\\d', '"1', True),
+    ],
+)
+def test_a_regex_matches_as_a_whole(regex: str, text: str, legal: bool) -> None:
+    assert accepts(regex_guide(TV, regex), text) == legal
 
 
 def test_everything_under_a_grammar_is_structured() -> None:
