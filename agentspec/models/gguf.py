@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+_SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk_token": "unknown"}
 _UNQUANTIZED = {"F32", "F16", "BF16"}
 
 
@@ -60,10 +61,11 @@ def convert(path: Path, folder: Path, bar: Progress) -> None:
 
     from agentspec.models.quiet import quiet
 
-    types = _tensor_types(path)
+    types, special = _header(path)
     with quiet():
         with _dequantizing_shown(path.stem, bar, reading):
             model, tokenizer = _read(path)
+        _mend_tokenizer(tokenizer, special)
         rounded = not types <= _UNQUANTIZED or _is_exact_in_bf16(model)
         task = bar.add_task(f"{path.stem}: writing", total=None)
         try:
@@ -87,17 +89,30 @@ def _check_magic(path: Path) -> None:
         raise ModelNotFoundError(f"{path} is not a GGUF file: it begins with {magic!r}, not b'GGUF'")
 
 
-def _tensor_types(path: Path) -> set[str]:
+def _header(path: Path) -> tuple[set[str], dict[str, int]]:
+    """The types of the tensors, and the ids of the special tokens by the names that a tokenizer has for them."""
     from gguf import GGUFReader
 
     with _translated(path):
-        types = {tensor.name: tensor.tensor_type.name for tensor in GGUFReader(path).tensors}
+        reader = GGUFReader(path)
+        types = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
+        fields = {name: reader.get_field(f"tokenizer.ggml.{key}_token_id") for name, key in _SPECIAL.items()}
+        special = {name: int(field.contents()) for name, field in fields.items() if field is not None}
     if "rope_freqs.weight" in types:
         raise UnsupportedModelError(
             f"{path.name} scales its rotary embedding by a table that transformers drops when it reads GGUF: "
             f"use the model's safetensors folder"
         )
-    return set(types.values())
+    return set(types.values()), special
+
+
+def _mend_tokenizer(tokenizer: PreTrainedTokenizerBase, special: dict[str, int]) -> None:
+    """Take back what transformers 5.17 makes up: it ends a text with the token that begins one, and drops spaces."""
+    for name, token in special.items():
+        tokenizer.init_kwargs.pop(f"{name}_id", None)
+        setattr(tokenizer, name, tokenizer.convert_ids_to_tokens(token))
+    tokenizer.clean_up_tokenization_spaces = False
+    tokenizer.init_kwargs["clean_up_tokenization_spaces"] = False
 
 
 def _read(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -12,7 +12,7 @@ from agentspec.errors import ModelNotFoundError, UnsupportedModelError
 from agentspec.models.gguf import converted
 
 SHAPES = {
-    "token_embd": (258, 32),
+    "token_embd": (260, 32),
     "output_norm": (32,),
     "blk.0.attn_norm": (32,),
     "blk.0.ffn_norm": (32,),
@@ -28,7 +28,7 @@ TEMPLATE = "{{ messages[0].content }}"
 
 
 def write(path: Path, *, architecture="llama", quantized=False, whole_numbers=False, drop=(), extra=()) -> Path:
-    """A llama of one layer and 258 tokens: an end token, the 256 bytes and `he`."""
+    """A llama of one layer and 260 tokens: an end and a start token, the 256 bytes, `he` and `lo`."""
     writer = GGUFWriter(path, architecture)
     writer.add_name("tiny")
     writer.add_context_length(64)
@@ -39,10 +39,11 @@ def write(path: Path, *, architecture="llama", quantized=False, whole_numbers=Fa
     writer.add_head_count_kv(1)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(["<|end|>", *byte_letters(), "he"])
-    writer.add_token_types([3] + [1] * 257)
-    writer.add_token_merges(["h e"])
+    writer.add_token_list(["<|end|>", "<|start|>", *byte_letters(), "he", "lo"])
+    writer.add_token_types([3, 3] + [1] * 258)
+    writer.add_token_merges(["h e", "l o"])
     writer.add_eos_token_id(0)
+    writer.add_bos_token_id(1)
     writer.add_chat_template(TEMPLATE)
     random = np.random.default_rng(0)
     for name in [*(name for name in SHAPES if name not in drop), *extra]:
@@ -71,10 +72,13 @@ def test_an_unquantized_file_keeps_every_bit_and_brings_tokenizer_and_template(c
     folder = converted(write(tmp_path / "tiny.gguf"))
 
     random = np.random.default_rng(0)
-    embedding = torch.from_numpy(random.standard_normal((258, 32)).astype(np.float32))
+    embedding = torch.from_numpy(random.standard_normal((260, 32)).astype(np.float32))
     assert torch.equal(load_file(folder / "model.safetensors")["model.embed_tokens.weight"], embedding)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    assert tokenizer("hello")["input_ids"] == [257, 1 + ord("l"), 1 + ord("l"), 1 + ord("o")]
+    assert tokenizer("hello")["input_ids"] == [258, 2 + ord("l"), 259]
+    assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (1, 0)
+    assert tokenizer.decode([258, 2 + ord("!")]) == "he!"
+    assert not tokenizer.clean_up_tokenization_spaces
     assert tokenizer.chat_template == TEMPLATE
     assert json.loads((folder / "config.json").read_text())["eos_token_id"] == 0
     assert folder.is_relative_to(cache)
