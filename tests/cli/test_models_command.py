@@ -7,8 +7,8 @@ def test_models_lists_what_is_known_in_80_columns(cli, cache):
     assert lines == [
         "name                    licence        fetch      disk  here",
         "smollm2-135m (default)  Apache-2.0     93 MB    270 MB  no",
-        "qwen2.5-coder-0.5b      Apache-2.0    530 MB  1,000 MB  no",
-        "qwen2.5-coder-1.5b      Apache-2.0  1,120 MB  3,100 MB  no",
+        "qwen2.5-coder-0.5b      Apache-2.0    530 MB  1,270 MB  no",
+        "qwen2.5-coder-1.5b      Apache-2.0  1,120 MB  3,570 MB  no",
     ]
 
 
