@@ -71,17 +71,13 @@ class SamplingParams:
             if not (math.isfinite(value) and holds(value)):
                 raise ConfigError(f"{name} must be {allowed}, not {value!r}")
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
-            raise ConfigError(
-                f"min_tokens {self.min_tokens} is more than max_tokens {self.max_tokens}: lower it"
-            )
+            raise ConfigError(f"min_tokens {self.min_tokens} is more than max_tokens {self.max_tokens}: lower it")
         for text in self.stop:
             if not isinstance(text, str) or not text:
                 raise ConfigError(f"stop must hold non-empty strings, not {text!r}")
         for word in self.bad_words:
             if not word or not (isinstance(word, str) or all(isinstance(token, int) for token in word)):
-                raise ConfigError(
-                    f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}"
-                )
+                raise ConfigError(f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}")
         for token in self.stop_token_ids:
             if not isinstance(token, int) or token < 0:
                 raise ConfigError(f"stop_token_ids must hold token ids, not {token!r}")
@@ -96,9 +92,7 @@ class SamplingParams:
         names = [item.name for item in dataclasses.fields(cls)]
         for name in values:
             if name not in names:
-                raise ConfigError(
-                    f"sampling parameter {name!r} is not supported; there are: {', '.join(names)}"
-                )
+                raise ConfigError(f"sampling parameter {name!r} is not supported; there are: {', '.join(names)}")
         return cls(**values)
 
 
@@ -117,9 +111,7 @@ def _bias(given: object) -> dict[int, float]:
         try:
             bias[int(token)] = float(value)
         except (TypeError, ValueError):
-            raise ConfigError(
-                f"logit_bias must map token ids to numbers, not {token!r} to {value!r}"
-            ) from None
+            raise ConfigError(f"logit_bias must map token ids to numbers, not {token!r} to {value!r}") from None
         if int(token) < 0 or not -100 <= float(value) <= 100:
             raise ConfigError(f"logit_bias takes token ids and values in -100..100, not {token!r}: {value!r}")
     return bias

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from agentspec.config import EngineConfig
 from agentspec.control import SpeculationController
 from agentspec.draft import EMPTY, Draft
 from agentspec.engine.request import Event, Order, Request, TokenLogprobs
 from agentspec.engine.scheduler import Scheduler
-from agentspec.errors import AgentSpecError, ConfigError, EngineError, PromptError, PromptTooLongError
+from agentspec.errors import AgentSpecError, ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
 from agentspec.models.base import Row, TargetModel
 from agentspec.models.prefix import PrefixCache
 from agentspec.proposers.base import Context, Proposer
 from agentspec.sampling import Place, logprobs, pick
 from agentspec.trace import StepRecord
 from agentspec.verify import verify
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -116,7 +121,7 @@ class EngineCore:
             order.listener(Event(finish_reason="error", error=error))
         for request in self._scheduler.running:
             request.fail(error)
-            request.order.listener(Event(finish_reason="error", error=error))
+            request.tell()
         self._retire()
 
     def close(self) -> None:
@@ -132,7 +137,7 @@ class EngineCore:
     def _is_cancelled(self, request: Request) -> bool:
         if request.cancelled:
             request.finish_reason = "cancelled"
-            request.order.listener(Event(finish_reason="cancelled"))
+            request.tell()
         return request.cancelled
 
     def _contexts(self, requests: Sequence[Request]) -> list[Context]:
@@ -152,11 +157,15 @@ class EngineCore:
         drafts = [EMPTY] * len(requests)
         if not ready:
             return drafts
-        guesses = self._proposer.propose([contexts[place] for place in ready])
-        for place, guess in zip(ready, guesses, strict=True):
-            request, context = requests[place], contexts[place]
-            legal = request.legal(guess, self._target.vocab_size, context.budget)
-            drafts[place] = self._controller.trim(legal, request.segment, rows=len(requests))
+        try:
+            guesses = self._proposer.propose([contexts[place] for place in ready])
+            for place, guess in zip(ready, guesses, strict=True):
+                request, context = requests[place], contexts[place]
+                legal = request.legal(guess, self._target.vocab_size, context.budget)
+                drafts[place] = self._controller.trim(legal, request.segment, rows=len(requests))
+        except Exception:  # a guess may cost time, never an answer
+            _LOG.warning("drafting failed; this round goes on without", exc_info=True)
+            return [EMPTY] * len(requests)
         return drafts
 
     def _parts(
@@ -177,8 +186,13 @@ class EngineCore:
             request.stats.prefill_ms += 1000 * (perf_counter() - started)
             return
         segment = request.segment
-        outcome = verify(row.draft, pick(part.logits, part.places))
-        tokens = request.accept(row.draft, outcome)
+        try:
+            outcome = verify(row.draft, pick(part.logits, part.places))
+            tokens = request.accept(row.draft, outcome)
+        except GrammarError as error:
+            request.fail(error)
+            request.tell()
+            return
         path = outcome.path[: max(len(tokens) - 1, 0)]
         row.slot.commit(row, path)
         self._proposer.learn(part.context, row.draft, outcome)
@@ -190,8 +204,7 @@ class EngineCore:
         request.stats.add(record)
         if all(len(each.pending) == 1 for each in rows):
             self._controller.observe(record)
-        details = self._logprobs(part, outcome.path, tokens)
-        request.order.listener(Event(tokens, details, request.finish_reason, request.error))
+        request.tell(tokens, self._logprobs(part, outcome.path, tokens))
 
     def _logprobs(self, part: _Part, path: Sequence[int], tokens: Sequence[int]) -> tuple[TokenLogprobs, ...]:
         top = part.request.order.params.logprobs

@@ -50,12 +50,14 @@ class Event:
         logprobs: One for each token, if they were asked for.
         finish_reason: None while the request goes on.
         error: Why, where the finish reason is "error".
+        stats: Of the whole request, with its end.
     """
 
     tokens: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprobs, ...] = ()
     finish_reason: FinishReason | None = None
     error: AgentSpecError | None = None
+    stats: Stats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,11 @@ class Request:
     def fail(self, error: AgentSpecError) -> None:
         """End the request with an error."""
         self.finish_reason, self.error = "error", error
+
+    def tell(self, tokens: tuple[int, ...] = (), logprobs: tuple[TokenLogprobs, ...] = ()) -> None:
+        """Tell the listener what is new, and whether that was the end."""
+        stats = self.stats if self.finish_reason else None
+        self.order.listener(Event(tokens, logprobs, self.finish_reason, self.error, stats))
 
     def _write(self, token: int) -> None:
         self.tokens.append(token)

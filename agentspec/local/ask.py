@@ -1,0 +1,214 @@
+"""From what a caller asks, in text, to what the engine core takes, in tokens; and back from its events to text."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from agentspec.chat.base import Delta, MessageBuilder, MessageParser
+from agentspec.chat.formats.hermes import HermesFormat
+from agentspec.chat.formats.plain_parser import PlainParser
+from agentspec.chat.stream import StopRule, TextStream
+from agentspec.config import SamplingParams
+from agentspec.engine.request import Event, Order, TokenLogprobs
+from agentspec.errors import ConfigError, EngineError, PromptError
+from agentspec.grammar.base import Guide
+from agentspec.grammar.llg import lark_guide, regex_guide
+from agentspec.grammar.schema import Schema, schema_guide
+from agentspec.grammar.tools import Tool, ToolChoice, read_tools
+from agentspec.grammar.vocabulary import Vocabulary
+from agentspec.local.result import AnswerEnd, Result, StreamEvent, Usage
+from agentspec.trace import Stats
+
+Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
+
+
+class Options(TypedDict, total=False):
+    """What may be asked of an answer beside its prompt and sampling.
+
+    Attributes:
+        json_schema: Hold the output to a JSON Schema, or to a pydantic model class.
+        regex: Hold it to a regular expression, as a whole.
+        lark: Hold it to a grammar in llguidance's dialect of Lark.
+        tools: OpenAI tools that the model may call.
+        tool_choice: "auto" (the default), "required", "none", a tool's name, or OpenAI's object that names one.
+        parallel_tool_calls: Whether it may call more than one at once; default True.
+        speculate: Overrides the engine's own setting; never changes a token.
+    """
+
+    json_schema: Schema | None
+    regex: str | None
+    lark: str | None
+    tools: Sequence[Mapping[str, Any]] | None
+    tool_choice: ToolChoice
+    parallel_tool_calls: bool
+    speculate: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a caller asks for; see `Engine.generate` and `Options`."""
+
+    prompt: Prompt
+    params: SamplingParams
+    options: Options
+
+    def __post_init__(self) -> None:
+        for name in self.options:
+            if name not in Options.__annotations__:
+                raise ConfigError(f"no option is called {name!r}; there are: {', '.join(Options.__annotations__)}")
+        if not isinstance(self.params, SamplingParams):
+            raise ConfigError(f"params must be SamplingParams, not {type(self.params).__name__}")
+
+    @property
+    def tool_choice(self) -> ToolChoice:
+        """What the caller wants called."""
+        return self.options.get("tool_choice", "auto")
+
+
+class Asker:
+    """Reads asks for one model.
+
+    Args:
+        tokenizer: Splits prompts.
+        vocabulary: Of the same model.
+        chat: Renders messages.
+    """
+
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary, chat: HermesFormat) -> None:  # noqa: ANN401
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        self._chat = chat
+
+    def read(self, ask: Ask) -> tuple[list[Order], list[Reader]]:
+        """An order for each of the `n` answers, and what reads its events. Nothing heavy is done yet.
+
+        Raises:
+            PromptError: The prompt can't be used.
+            GrammarError: What the output is held to can't be enforced.
+            ConfigError: The ask contradicts itself.
+        """
+        tools = read_tools(ask.options.get("tools") or ())
+        prompt = self.tokens(ask.prompt, tools, ask.tool_choice)
+        guide = self._guide(ask, tools)
+        params = self._params(ask.params)
+        orders = [
+            Order(
+                prompt=prompt,
+                params=params,
+                guide=guide,
+                stop_rule=StopRule(self._vocabulary, params.stop, min_tokens=params.min_tokens),
+                speculate=bool(ask.options.get("speculate", True)),
+                branch=branch,
+            )
+            for branch in range(params.n)
+        ]
+        return orders, [self._reader(order, tools, ask.tool_choice) for order in orders]
+
+    def tokens(self, prompt: Prompt, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> list[int]:
+        """The prompt's tokens. A string is taken as it is, but as a user's message where there are tools to show."""
+        if isinstance(prompt, str) and not tools:
+            return list(self._tokenizer.encode(prompt, add_special_tokens=True))
+        if isinstance(prompt, str):
+            return self._chat.render([{"role": "user", "content": prompt}], tools, tool_choice)
+        if not isinstance(prompt, Sequence) or not prompt:
+            raise PromptError(f"the prompt must be a string, token ids or messages, at least one, not {prompt!r}")
+        if all(isinstance(item, Mapping) for item in prompt):
+            return self._chat.render([item for item in prompt if isinstance(item, Mapping)], tools, tool_choice)
+        for place, item in enumerate(prompt):
+            if not isinstance(item, int) or isinstance(item, bool):
+                raise PromptError(f"prompt[{place}] must be a token id, like the rest, not {item!r}")
+        return [item for item in prompt if isinstance(item, int)]
+
+    def _guide(self, ask: Ask, tools: Sequence[Tool]) -> Guide:
+        schema, regex, lark = ask.options.get("json_schema"), ask.options.get("regex"), ask.options.get("lark")
+        given = [name for name in ("json_schema", "regex", "lark") if ask.options.get(name) is not None]
+        if tools and ask.tool_choice != "none":
+            given.append("tools")
+        if len(given) > 1:
+            raise ConfigError(f"the output can be held to one thing, not to {' and '.join(given)}: leave one out")
+        if schema is not None:
+            return schema_guide(self._vocabulary, schema)
+        if regex is not None:
+            return regex_guide(self._vocabulary, regex)
+        if lark is not None:
+            return lark_guide(self._vocabulary, lark)
+        parallel = ask.options.get("parallel_tool_calls", True)
+        return self._chat.guide(tools, ask.tool_choice, parallel=parallel)
+
+    def _params(self, params: SamplingParams) -> SamplingParams:
+        seed = secrets.randbits(63) if params.seed is None else params.seed
+        words = [word for each in params.bad_words for word in self._spellings(each)]
+        return replace(params, seed=seed, bad_words=tuple(dict.fromkeys(words)))
+
+    def _spellings(self, word: str | tuple[int, ...]) -> list[tuple[int, ...]]:
+        if not isinstance(word, str):
+            return [word]
+        return [tuple(self._vocabulary.encode(spelling)) for spelling in (word, " " + word.lstrip())]
+
+    def _reader(self, order: Order, tools: Sequence[Tool], tool_choice: ToolChoice) -> Reader:
+        calls = bool(tools) and tool_choice != "none"
+        parser = self._chat.parser(tools, tool_choice) if calls else PlainParser()
+        text = TextStream(
+            self._vocabulary,
+            stops=order.params.stop,
+            min_tokens=order.params.min_tokens,
+            visible=self._chat.markers if calls else (),
+        )
+        return Reader(order, parser, text, self._vocabulary.eos | set(order.params.stop_token_ids))
+
+
+class Reader:
+    """Turns one order's events into text, and at the end into a result."""
+
+    def __init__(self, order: Order, parser: MessageParser, text: TextStream, ends: frozenset[int]) -> None:
+        self._order = order
+        self._parser = parser
+        self._stream = text
+        self._ends = ends
+        self._builder = MessageBuilder()
+        self._tokens: list[int] = []
+        self._logprobs: list[TokenLogprobs] = []
+        self._text: list[str] = []
+
+    def read(self, event: Event) -> StreamEvent:
+        """What the event adds.
+
+        Raises:
+            AgentSpecError: The request ended with an error.
+        """
+        if event.error:
+            raise event.error
+        self._tokens += event.tokens
+        self._logprobs += event.logprobs
+        text = "".join(self._stream.feed(token) for token in event.tokens if token not in self._ends)
+        if event.finish_reason:
+            text += self._stream.finish()
+        self._text.append(text)
+        deltas: list[Delta] = self._parser.feed(text) if text else []
+        if event.finish_reason:
+            deltas += self._parser.finish()
+        self._builder.add(deltas)
+        result = self._result(event) if event.finish_reason else None
+        return StreamEvent(text, tuple(deltas), event.tokens, event.logprobs, result)
+
+    def _result(self, event: Event) -> Result:
+        message = self._builder.message()
+        end = event.finish_reason
+        if end is None or end == "error":
+            raise EngineError("the engine ended a request without a reason: please report this")
+        finish: AnswerEnd = "tool_calls" if end == "stop" and message.tool_calls else end
+        stats, prompt = event.stats or Stats(), len(self._order.prompt)
+        cached = max(prompt - stats.prefill_tokens, 0) if stats.forwards else 0
+        return Result(
+            tokens=tuple(self._tokens),
+            text="".join(self._text),
+            message=message.wire,
+            finish_reason=finish,
+            usage=Usage(prompt, len(self._tokens), cached),
+            stats=stats,
+            seed=self._order.params.seed or 0,
+            logprobs=tuple(self._logprobs),
+        )

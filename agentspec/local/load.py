@@ -1,0 +1,68 @@
+"""Puts an engine together: model, tokenizer, draft model, proposers, controller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentspec.chat.formats.hermes import HermesFormat
+from agentspec.config import EngineConfig
+from agentspec.control import CPU_SHAPE, DEVICE_SHAPE, CostTable, SpeculationController
+from agentspec.engine.core import EngineCore
+from agentspec.grammar.vocabulary import Vocabulary, check_same_text
+from agentspec.local.ask import Asker
+from agentspec.models.embedded import resolve
+from agentspec.models.hf import HFTarget
+from agentspec.models.load import load_target, load_tokenizer
+from agentspec.proposers.base import Proposer
+from agentspec.proposers.registry import build_proposer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where and how models are loaded; see `Engine.load`."""
+
+    device: str | None = None
+    dtype: str | None = None
+    device_map: str | dict[str, object] | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+
+def load_core(
+    model: str | None,
+    draft: str | None,
+    *,
+    proposers: Sequence[str | Proposer] | None,
+    placement: Placement,
+    config: EngineConfig,
+) -> tuple[EngineCore, Asker]:
+    """The engine core for a model, and what reads asks for it. Tokenizers are compared before weights are read."""
+    name = str(resolve(model))
+    tokenizer = load_tokenizer(name, trust_remote_code=placement.trust_remote_code)
+    vocabulary = Vocabulary.of(tokenizer)
+    draft_name = None if draft is None else str(resolve(draft))
+    if draft_name is not None:
+        draft_tokenizer = load_tokenizer(draft_name, trust_remote_code=placement.trust_remote_code)
+        check_same_text(vocabulary, Vocabulary.of(draft_tokenizer))
+    target = _load(name, placement, tokenizer)
+    vocabulary = Vocabulary.of(tokenizer, eos=target.eos)
+    draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
+    controller = SpeculationController(
+        max_draft=config.max_draft, cost=CostTable(dict(CPU_SHAPE if target.device.type == "cpu" else DEVICE_SHAPE))
+    )
+    proposer = build_proposer(proposers, draft_model=draft_model, eos=target.eos, chance=controller.chance)
+    core = EngineCore(target, proposer, controller=controller, config=config)
+    return core, Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
+
+
+def _load(name: str, placement: Placement, tokenizer: object) -> HFTarget:
+    return load_target(
+        name,
+        device=placement.device,
+        dtype=placement.dtype,
+        device_map=placement.device_map,
+        trust_remote_code=placement.trust_remote_code,
+        allow_pickle=placement.allow_pickle,
+        tokenizer=tokenizer,
+    )

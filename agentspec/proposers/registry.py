@@ -1,0 +1,52 @@
+"""Proposers by name, in the order in which a pool asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agentspec.errors import ConfigError
+from agentspec.models.base import TargetModel
+from agentspec.proposers.base import Off, Proposer
+from agentspec.proposers.grammar import GrammarProposer
+from agentspec.proposers.model import ModelProposer
+from agentspec.proposers.ngram import NgramProposer
+from agentspec.proposers.pool import Chance, ProposerPool
+
+NAMES = ("grammar", "ngram", "model")
+
+
+def build_proposer(
+    wanted: Sequence[str | Proposer] | None,
+    *,
+    draft_model: TargetModel | None,
+    eos: frozenset[int],
+    chance: Chance,
+) -> Proposer:
+    """One proposer of those wanted: names from `NAMES`, or proposers of your own.
+
+    Args:
+        wanted: In the order of trust; None: all that there is a model for; empty: plain decoding.
+        draft_model: For the name "model".
+        eos: Ids after which nothing is drafted.
+        chance: Calibrated chances, from the controller.
+
+    Raises:
+        ConfigError: A name is unknown, or "model" is wanted without a draft model.
+    """
+    if wanted is None:
+        wanted = NAMES if draft_model else NAMES[:2]
+    members: list[Proposer] = []
+    for each in wanted:
+        if not isinstance(each, str):
+            members.append(each)
+        elif each == "grammar":
+            members.append(GrammarProposer())
+        elif each == "ngram":
+            members.append(NgramProposer())
+        elif each == "model" and draft_model:
+            members.append(ModelProposer(draft_model, eos=eos))
+        elif each == "model":
+            raise ConfigError("proposer 'model' needs a draft model: name one with draft=")
+        else:
+            raise ConfigError(f"no proposer is called {each!r}; there are: {', '.join(NAMES)}")
+    return ProposerPool(members, chance=chance) if members else Off()
