@@ -103,10 +103,9 @@ class Attending(Protocol):
 class Plan:
     """Everything the attention of one forward needs, for all layers."""
 
-    def __init__(self, pieces: Sequence[Piece], layers: Sequence[LayerShape], width: int) -> None:
+    def __init__(self, pieces: Sequence[Piece], layers: Sequence[LayerShape]) -> None:
         self._pieces = pieces
         self._layers = layers
-        self._fill = width - sum(piece.width for piece in pieces)
 
     def attend(self, layer: int, states: tuple[Tensor, Tensor, Tensor], scale: float, softcap: float | None) -> Tensor:
         """Write the new keys and values, then attend; `[1, tokens, heads, value size]`."""
@@ -121,8 +120,6 @@ class Plan:
             values[:, piece.base : end] = value[:, mine]
             first, mask = piece.sight(window, query.device)
             found.append(attend(query[:, mine], keys[:, first:end], values[:, first:end], mask, (scale, softcap)))
-        if self._fill:
-            found.append(found[0].new_zeros(self._fill, *found[0].shape[1:]))
         return (found[0] if len(found) == 1 else torch.cat(found)).unsqueeze(0)
 
 

@@ -23,20 +23,12 @@ class HFTarget:
     tokens cost; attention is split by row (see `agentspec.models.attention`). Rows don't see each other.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        eos: Iterable[int] = (),
-        least_width: int = 1,
-        static_widths: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, *, eos: Iterable[int] = (), static_widths: Sequence[int] = ()) -> None:
         """Take over a loaded model, in evaluation mode, and check that its attention can be driven.
 
         Args:
             model: In the dtype and on the device where it runs.
             eos: Ids that end a sequence.
-            least_width: A forward of fewer tokens is filled up to this many, where that costs nothing.
             static_widths: A lone row of fewer tokens runs in the next of these widths with static shapes, captured on
                 CUDA. With one width for all, plain and speculative decoding share their arithmetic.
 
@@ -45,7 +37,6 @@ class HFTarget:
         """
         self.model = model.eval()
         self._eos = frozenset(eos)
-        self._least = least_width
         self._limit = _context_length(model)
         self._size = int(model.get_input_embeddings().num_embeddings)
         with torch.inference_mode():
@@ -96,16 +87,14 @@ class HFTarget:
             for row, piece in zip(rows, pieces, strict=True)
             for place in range(piece.start + len(row.pending) - 1, piece.start + piece.width)
         ]
-        width = max(self._least, len(tokens))
-        filled = [part + [0] * (width - len(part)) for part in (tokens, places, keep)]
-        inputs = torch.tensor(filled, device=self.device)
+        inputs = torch.tensor([tokens, places, keep + [0] * (len(tokens) - len(keep))], device=self.device)
         logits = self.model(
             input_ids=inputs[:1],
             position_ids=inputs[1:2],
             use_cache=False,
-            logits_to_keep=inputs[2, : max(len(keep), self._least)],
-            plan=Plan(pieces, self._layers, width),
-        ).logits[0, : len(keep)]
+            logits_to_keep=inputs[2, : len(keep)],
+            plan=Plan(pieces, self._layers),
+        ).logits[0]
         return Output(logits.float())
 
     def _pieces(self, rows: Sequence[Row]) -> list[Piece]:

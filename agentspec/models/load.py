@@ -22,7 +22,7 @@ from transformers import (
 from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from agentspec.models.device import best_device
 from agentspec.models.hf import HFTarget
-from agentspec.models.prepack import PACKED_WIDTH, can_prepack, prepack_linears
+from agentspec.models.prepack import prepack_linears
 from agentspec.models.probe import ATTENTION
 from agentspec.models.quiet import quiet
 
@@ -41,6 +41,7 @@ def load_target(
     trust_remote_code: bool = False,
     allow_pickle: bool = False,
     prepack: bool = True,
+    half: bool = True,
     strict_width: int | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> HFTarget:
@@ -54,6 +55,7 @@ def load_target(
         trust_remote_code: Run the Python code that a model brings along.
         allow_pickle: Take weights in pickle files, which can run code when they are read.
         prepack: On the CPU in float32, lay the weights out for a few rows at a time; the results are the same.
+        half: When prepacking, keep in 16 bits what fits into them exactly, and read half the memory.
         strict_width: Run a lone sequence's every step with this many tokens, so that plain and speculative decoding
             share their arithmetic in any precision; at least 1 + the largest draft.
         tokenizer: Its end token then ends a sequence too.
@@ -83,11 +85,10 @@ def load_target(
     _check_complete(name, info)
     if place is not None:
         loaded = loaded.to(place)
-    packed = prepack and can_prepack() and prepack_linears(loaded) > 0
+    if prepack:
+        prepack_linears(loaded, half=half)
     widths = (strict_width,) if strict_width else _CUDA_WIDTHS if place is not None and place.type == "cuda" else ()
-    return HFTarget(
-        loaded, eos=_eos(loaded, tokenizer), least_width=PACKED_WIDTH if packed else 1, static_widths=widths
-    )
+    return HFTarget(loaded, eos=_eos(loaded, tokenizer), static_widths=widths)
 
 
 def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import weakref
 
 import pytest
 import torch
@@ -26,7 +27,7 @@ from agentspec.draft import EMPTY, ROOT, Draft
 from agentspec.errors import ModelError, PromptTooLongError
 from agentspec.models.base import Row
 from agentspec.models.hf import HFTarget
-from agentspec.models.prepack import PACKED_WIDTH, prepack_linears
+from agentspec.models.prepack import HalfLinear, PackedLinear, exact_scale, prepack_linears
 from agentspec.models.toy import tiny_target
 
 SHAPE = {
@@ -190,18 +191,31 @@ def test_sync_keeps_the_shared_prefix_and_always_leaves_one_pending() -> None:
         slot.sync([])
 
 
-def test_prepacked_layers_give_the_same_and_leave_no_second_weight() -> None:
+@pytest.mark.parametrize("half", [True, False])
+def test_prepacked_layers_give_the_same_and_leave_no_second_weight(half: bool) -> None:
     plain, target = tiny_target(), tiny_target()
-    weights = [module.weight for module in target.model.modules() if isinstance(module, torch.nn.Linear)]
-    sizes = {weight.untyped_storage().data_ptr() for weight in weights}
-    assert prepack_linears(target.model) == len(weights) == 15
-    left = [parameter.untyped_storage().data_ptr() for parameter in target.model.parameters()]
-    assert not sizes & set(left)
-    assert not any(isinstance(module, torch.nn.Linear) for module in target.model.modules())
-    filled = HFTarget(target.model, least_width=PACKED_WIDTH)
+    for model in (plain.model, target.model):
+        model.to(torch.bfloat16).to(torch.float32)
+    weights = [weakref.ref(module.weight) for module in target.model.modules() if isinstance(module, torch.nn.Linear)]
+    assert prepack_linears(target.model, half=half) == len(weights) == 15
+    assert not any(weight() is not None for weight in weights)
+    kinds = {type(module) for module in target.model.modules()} & {torch.nn.Linear, HalfLinear, PackedLinear}
+    assert kinds == {HalfLinear if half else PackedLinear}
     for size, draft in ((40, TREE), (1, EMPTY)):
-        rows = [[Row(t.open(), tokens_of(7, size), draft)] for t in (plain, filled)]
-        agree(filled.forward(rows[1]).logits, plain.forward(rows[0]).logits)
+        ours, own = (Row(t.open(), tokens_of(7, size), draft) for t in (target, plain))
+        agree(target.forward([ours]).logits, plain.forward([own]).logits)
+
+
+def test_a_weight_is_kept_in_16_bits_only_where_none_of_it_is_lost() -> None:
+    assert exact_scale(torch.tensor([[0.75, -(2.0**-26)]])) == 2.0**15
+    assert exact_scale(torch.tensor([[1.0, 2.0**-40]])) is None
+    assert exact_scale(torch.tensor([[1.0 + 2.0**-12]])) is None
+    assert exact_scale(torch.zeros(2, 2)) is None
+    linear = torch.nn.Linear(3, 1)
+    with torch.no_grad():
+        linear.weight.copy_(torch.tensor([[2.0**-20, 3.0, 0.5]]))
+        linear.bias.fill_(0.25)
+        assert HalfLinear(linear, 2.0**13)(torch.tensor([[2.0**20, 1.0, 4.0]])).tolist() == [[6.25]]
 
 
 def test_bad_rows_are_refused_in_one_line() -> None:
