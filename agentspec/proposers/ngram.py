@@ -17,7 +17,8 @@ _LONGEST_MATCH = 24
 class NgramProposer:
     """Prompt lookup: copy what followed the longest earlier match of the last tokens, the latest match on a tie.
 
-    The match is at least two tokens. A longer one is surer, and every accepted node makes it longer.
+    The match is at least two tokens, and what followed it must be something that may follow here. A longer match is
+    surer, and every accepted node makes it longer.
     """
 
     name = "ngram"
@@ -40,9 +41,11 @@ class NgramProposer:
         tokens, known = context.tokens, len(context.tokens) - context.guessed
         index = self._indexes.setdefault(context.request_id, _Index())
         index.extend(tokens, known)
-        place, length = index.longest_match(tokens)
-        if not length:
+        matches = index.matches(tokens)
+        match = next((match for match in matches if context.cursor.advance(tokens[match[1]]) is not None), None)
+        if match is None:
             return EMPTY
+        length, place = match
         copied: list[int] = []
         for offset in range(place, place + context.budget):
             # A match near the end runs into what it has just copied: a repetition goes on.
@@ -63,16 +66,17 @@ class _Index:
             self._places[tuple(tokens[end - _KEY : end])].append(end)
         self._end = max(self._end, known)
 
-    def longest_match(self, tokens: Sequence[int]) -> tuple[int, int]:
-        """The place after the best earlier match of the last tokens, and the match's length; 0 if there is none."""
-        size, best, longest = len(tokens), 0, 0
-        for place in reversed(self._places.get(tuple(tokens[-_KEY:]), ())[-_MOST_PLACES:]):
+    def matches(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
+        """Earlier matches of the last tokens, best first: the match's length, and the place after it."""
+        size = len(tokens)
+        found: list[tuple[int, int]] = []
+        for place in self._places.get(tuple(tokens[-_KEY:]), ())[-_MOST_PLACES:]:
             length = _KEY
             while length < min(place, _LONGEST_MATCH) and tokens[place - length - 1] == tokens[size - length - 1]:
                 length += 1
-            if length > longest:
-                best, longest = place, length
-        return best, longest
+            if place < size:
+                found.append((length, place))
+        return sorted(found, reverse=True)
 
 
 def _score(length: int) -> float:
