@@ -1,0 +1,193 @@
+"""The public engine on a scripted target: text in, text out."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from toy_vocabulary import TV
+
+from agentspec import Engine, SamplingParams
+from agentspec.chat.formats.hermes import HermesFormat
+from agentspec.config import EngineConfig
+from agentspec.engine.core import EngineCore
+from agentspec.errors import ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
+from agentspec.grammar.tools import read_tools
+from agentspec.local.ask import Asker
+from agentspec.proposers.grammar import GrammarProposer
+from agentspec.proposers.ngram import NgramProposer
+from agentspec.proposers.pool import ProposerPool
+from agentspec.testing import FixedController, ScriptedTarget
+
+END = 256
+
+
+class ByteTokenizer:
+    """One token a byte, and no chat template: messages become lines `role: text`."""
+
+    chat_template = None
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        return list(text.encode())
+
+
+def after(prompt_length: int, output: Sequence[int], context_length: int = 4096) -> ScriptedTarget:
+    """Writes `output` after a prompt of this length, then the end token."""
+
+    def logits(tokens: Sequence[int]) -> dict[int, float]:
+        place = len(tokens) - prompt_length
+        return {output[place] if 0 <= place < len(output) else END: 10.0}
+
+    return ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, 257}), context_length=context_length)
+
+
+def engine_for(target: ScriptedTarget) -> Engine:
+    pool = ProposerPool([GrammarProposer(), NgramProposer()])
+    core = EngineCore(target, pool, controller=FixedController(8), config=EngineConfig())
+    tokenizer = ByteTokenizer()
+    return Engine(core, Asker(tokenizer, TV, HermesFormat(tokenizer, TV)))  # type: ignore[arg-type]
+
+
+WEATHER: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+CALL = b'<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+ASK = "What?"
+
+
+def writes(text: bytes, **options: Any) -> Engine:
+    """An engine that answers `ASK`, asked with these options, with `text`."""
+    tokenizer = ByteTokenizer()
+    asker = Asker(tokenizer, TV, HermesFormat(tokenizer, TV))  # type: ignore[arg-type]
+    length = len(asker.tokens(ASK, read_tools(options.get("tools", ())), options.get("tool_choice", "auto")))
+    return engine_for(after(length, list(text)))
+
+
+def test_an_answer_has_text_message_reason_and_counts() -> None:
+    with writes(b"Blue.") as engine:
+        result = engine.generate(ASK)
+    assert (result.text, result.finish_reason) == ("Blue.", "stop")
+    assert result.tokens == (*b"Blue.", END)
+    assert result.message == {"role": "assistant", "content": "Blue."}
+    assert (result.usage.prompt_tokens, result.usage.completion_tokens, result.usage.total_tokens) == (5, 6, 11)
+    assert (result.stats.tokens, result.stats.forwards) == (6, 6)
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", "weather"])
+@pytest.mark.parametrize("speculate", [True, False])
+def test_a_tool_call_comes_out_as_a_message_ready_for_the_next_turn(choice: str, speculate: bool) -> None:
+    options: dict[str, Any] = {"tools": [WEATHER], "tool_choice": choice}
+    with writes(CALL, **options) as engine:
+        result = engine.generate(ASK, speculate=speculate, **options)
+    (call,) = result.message["tool_calls"]
+    assert call["function"] == {"name": "weather", "arguments": '{"city": "Oslo"}'}
+    assert (result.finish_reason, result.text) == ("tool_calls", CALL.decode())
+    assert result.message["content"] is None
+    if speculate:
+        assert result.stats.accepted["grammar"] > 30
+
+
+@pytest.mark.parametrize("limit", range(1, len(CALL), 7))
+def test_p19_a_call_cut_by_the_limit_is_no_call(limit: int) -> None:
+    options: dict[str, Any] = {"tools": [WEATHER], "tool_choice": "required"}
+    with writes(CALL, **options) as engine:
+        result = engine.generate(ASK, SamplingParams(max_tokens=limit), **options)
+    assert result.finish_reason == "length"
+    complete = limit >= CALL.index(b"}}") + 2
+    assert bool(result.message.get("tool_calls")) == complete
+
+
+def test_a_stream_is_the_answer_in_pieces_and_cancels_when_it_is_left() -> None:
+    text = "ok \U0001f600 done.".encode()
+    with writes(text) as engine:
+        events = list(engine.stream(ASK))
+        assert "".join(event.text for event in events) == text.decode() == events[-1].result.text  # type: ignore[union-attr]
+        assert [event.result is None for event in events] == [True] * (len(events) - 1) + [False]
+        assert all("\ufffd" not in event.text for event in events)
+        stream = engine.stream(ASK)
+        next(stream)
+        stream.close()  # type: ignore[attr-defined]
+        assert engine.generate(ASK).text == text.decode()
+
+
+def test_stop_strings_cut_the_text_alike_streamed_and_whole() -> None:
+    params = SamplingParams(stop=["END"])
+    with writes(b"abcENDxyz") as engine:
+        whole = engine.generate(ASK, params)
+        pieces = [event.text for event in engine.stream(ASK, params)]
+    assert whole.text == "".join(pieces) == "abc"
+    assert (whole.finish_reason, whole.usage.completion_tokens) == ("stop", 6)
+
+
+def test_async_twins_give_the_same_without_blocking_the_loop() -> None:
+    async def ask(engine: Engine) -> tuple[str, str, str]:
+        whole, other = await asyncio.gather(engine.agenerate(ASK), engine.agenerate(ASK))
+        pieces = [event.text async for event in engine.astream(ASK)]
+        return whole.text, other.text, "".join(pieces)
+
+    with writes(b"Blue.") as engine:
+        assert asyncio.run(ask(engine)) == ("Blue.",) * 3
+
+
+def test_n_answers_come_with_the_first() -> None:
+    with writes(b"Blue.") as engine:
+        result = engine.generate(ASK, SamplingParams(n=3, temperature=1.0, seed=1))
+    assert len({result.tokens, *(other.tokens for other in result.alternatives)}) <= 3
+    assert len(result.alternatives) == 2
+    assert result.alternatives[0].usage.cached_tokens in (0, 4)
+
+
+def test_a_schema_is_held() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    with writes(b'{"n": 7}') as engine:
+        assert json.loads(engine.generate(ASK, json_schema=schema).text) == {"n": 7}
+    with writes(b"abcabc") as engine:
+        assert engine.generate(ASK, regex="(abc)+").text == "abcabc"
+        assert engine.generate(ASK, lark='start: "abc" "abc"').text == "abcabc"
+
+
+def test_bad_words_in_text_are_kept_out_in_the_tokenizers_spellings() -> None:
+    with writes(b"a bad word") as engine:
+        result = engine.generate(ASK, SamplingParams(bad_words=["bad"], max_tokens=8))
+    assert result.text.startswith("a ba")
+    assert "bad" not in result.text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "error", "words"),
+    [
+        ("", {}, PromptError, "empty"),
+        ([], {}, PromptError, "at least one"),
+        ([1, "a"], {}, PromptError, r"prompt\[1\]"),
+        ([{"role": "banana", "content": "x"}], {}, PromptError, r"messages\[0\]"),
+        ("x" * 5000, {}, PromptTooLongError, "5000 tokens"),
+        (ASK, {"json_schema": {"not": {}}}, GrammarError, "not"),
+        (ASK, {"regex": "("}, GrammarError, "regex"),
+        (ASK, {"regex": "a", "lark": 'start: "a"'}, ConfigError, "regex and lark"),
+        (ASK, {"tools": [WEATHER], "regex": "a"}, ConfigError, "regex and tools"),
+        (ASK, {"tools": [{"name": "x"}]}, ConfigError, r"tools\[0\]"),
+        (ASK, {"tools": [WEATHER], "tool_choice": "wether"}, ConfigError, "wether"),
+        (ASK, {"grammar": "x"}, ConfigError, "no option is called 'grammar'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_the_first_forward(
+    prompt: Any, options: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    target = after(5, list(b"x"))
+    with engine_for(target) as engine, pytest.raises(error, match=words):
+        engine.generate(prompt, **options)
+    assert target.forwards == 0
+
+
+def test_a_stream_has_one_answer_and_a_closed_engine_none() -> None:
+    engine = writes(b"x")
+    with pytest.raises(ConfigError, match="n=2"):
+        engine.stream(ASK, SamplingParams(n=2))
+    engine.close()
+    with pytest.raises(EngineError, match="closed"):
+        engine.generate(ASK)
