@@ -110,6 +110,7 @@ class ScriptedProposer:
 
     def __init__(self, *rounds: Sequence[int], name: str = "scripted") -> None:
         self.name = name
+        self.sources = (name,)
         self._rounds = rounds
         self._round: dict[int, int] = {}
 

@@ -47,7 +47,7 @@ class Stats:
     Attributes:
         forwards: Forwards that gave tokens, the one that finished the prompt included.
         tokens: What they gave.
-        drafted: Draft nodes verified, by source.
+        drafted: Draft nodes verified, by source; 0 for a source that was asked and never guessed.
         accepted: Draft nodes accepted, by source.
         segments: The same four by segment: `{"tool_call": {"forwards": 3, "tokens": 9, ...}}`.
         prefill_tokens: Prompt tokens that went through the model; the rest came from the prefix cache.
@@ -55,7 +55,6 @@ class Stats:
         decode_ms: From its first token to its last.
         forward_ms: Of `decode_ms`, inside the target's forwards.
         propose_ms: Of `decode_ms`, drafting.
-        warnings: Proposers that failed, with how often.
     """
 
     forwards: int = 0
@@ -68,7 +67,6 @@ class Stats:
     decode_ms: float = 0.0
     forward_ms: float = 0.0
     propose_ms: float = 0.0
-    warnings: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: StepRecord) -> None:
         """Count a round. The one that finished the prompt counts as prefill time, the others as decoding."""
@@ -90,12 +88,8 @@ class Stats:
         """Add another request's sums."""
         for name in ("forwards", "tokens", "prefill_tokens", "prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for mine, theirs in (
-            (self.drafted, other.drafted),
-            (self.accepted, other.accepted),
-            (self.warnings, other.warnings),
-        ):
-            mine.update(theirs)
+        self.drafted.update(other.drafted)
+        self.accepted.update(other.accepted)
         for segment, counts in other.segments.items():
             self.segments.setdefault(segment, Counter()).update(counts)
 
@@ -112,7 +106,7 @@ class Stats:
         }
         for name in ("prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
             plain[name] = round(getattr(self, name), 3)
-        return plain | ({"warnings": dict(self.warnings)} if self.warnings else {})
+        return plain
 
 
 def by_source(drafted: Mapping[str, int], accepted: Mapping[str, int]) -> dict[str, dict[str, float]]:
@@ -121,8 +115,7 @@ def by_source(drafted: Mapping[str, int], accepted: Mapping[str, int]) -> dict[s
         source: {
             "drafted": count,
             "accepted": accepted.get(source, 0),
-            "rate": round(accepted.get(source, 0) / count, 3),
+            "rate": round(accepted.get(source, 0) / count, 3) if count else 0.0,
         }
         for source, count in sorted(drafted.items())
-        if count
     }

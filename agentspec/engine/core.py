@@ -132,7 +132,10 @@ class EngineCore:
     def _start(self, request_id: int, order: Order) -> Request:
         slot = self._prefixes.take(order.prompt, [request.slot for request in self._scheduler.running])
         target = self._target
-        return Request(request_id, order, eos=target.eos, context_length=target.context_length, slot=slot)
+        request = Request(request_id, order, eos=target.eos, context_length=target.context_length, slot=slot)
+        if order.speculate:
+            request.stats.drafted.update(dict.fromkeys(self._proposer.sources, 0))
+        return request
 
     def _is_cancelled(self, request: Request) -> bool:
         if request.cancelled:

@@ -44,6 +44,10 @@ class Proposer(Protocol):
     def name(self) -> str:
         """What statistics call it."""
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What the nodes of its drafts may name as their source, so that one that never guesses is seen."""
+
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A draft for each context, in order, of at most its budget; empty where there is no good guess."""
 
@@ -58,6 +62,7 @@ class Off:
     """The proposer that never guesses: plain decoding."""
 
     name = "off"
+    sources = ()
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """No guess for anyone."""

@@ -16,6 +16,7 @@ class GrammarProposer:
     """
 
     name = "grammar"
+    sources = (name,)
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A chain of forced tokens for each context; empty where the grammar leaves a choice."""

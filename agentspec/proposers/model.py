@@ -28,6 +28,7 @@ class ModelProposer:
     """
 
     name = "model"
+    sources = (name,)
 
     def __init__(
         self, model: TargetModel, *, eos: frozenset[int], prefill_chunk: int = 512, prefix_cache_tokens: int = 16_384

@@ -22,6 +22,7 @@ class NgramProposer:
     """
 
     name = "ngram"
+    sources = (name,)
 
     def __init__(self) -> None:
         self._indexes: dict[int, _Index] = {}

@@ -36,6 +36,7 @@ class ProposerPool:
 
     def __init__(self, members: Sequence[Proposer], *, chance: Chance | None = None, doubt: float = 0.45) -> None:
         self._members = tuple(members)
+        self.sources = tuple(source for member in members for source in member.sources)
         self._chance = chance or (lambda source, segment, score: score)
         self._doubt = doubt
         self.failures: Counter[str] = Counter()

@@ -129,6 +129,11 @@ def test_a_proposer_that_raises_costs_nothing_but_its_draft(caplog: pytest.LogCa
     assert len([record for record in caplog.records if "failing" in record.message]) == 1
 
 
+def test_a_source_that_never_guesses_is_seen_in_the_stats() -> None:
+    (answer,) = run(counting(), ScriptedProposer(), order([1], max_tokens=3))
+    assert answer.events[-1].stats.to_dict()["drafted"] == {"scripted": 0}  # type: ignore[union-attr]
+
+
 def test_a_lone_proposer_that_raises_is_plain_decoding() -> None:
     (answer,) = run(counting(), Failing(), order([1, 2, 3], max_tokens=4))
     assert answer.tokens == (3, 4, 5, 6)
