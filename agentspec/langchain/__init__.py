@@ -1,0 +1,1 @@
+"""What `ChatAgentSpec` is made of: messages, calls, structured output, and the engines that models share."""
