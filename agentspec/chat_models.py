@@ -278,7 +278,8 @@ class ChatAgentSpec(BaseChatModel):
 
     def _loading(self, given: Mapping[str, Any]) -> dict[str, Any]:
         settings = {name: given.get(name, getattr(self, name)) for name in _LOADING}
-        return {**settings, "draft": settings.pop("draft_model")}
+        settings["draft"] = settings.pop("draft_model")
+        return settings
 
 
 def _result(call: Call, result: Result) -> ChatResult:

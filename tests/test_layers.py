@@ -22,13 +22,13 @@ ROWS = [
     ["engine"],
     ["chat", "testing"],
     ["local", "replay"],
-    ["chat_models", "cli", "__main__"],
+    ["chat_models", "langchain", "cli", "__main__"],
 ]
 ONLY_IN = {  # third-party package: the only places that may import it
     "torch": ["sampling", "models", "proposers.model", "testing"],
     "transformers": ["models"],
     "llguidance": ["grammar"],
-    "langchain_core": ["chat_models"],
+    "langchain_core": ["chat_models", "langchain"],
     "typer": ["cli"],
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "agentspec"
