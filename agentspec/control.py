@@ -127,8 +127,12 @@ class SpeculationController:
         return best_size([1.0] * self._max_draft, lambda size: self._cost.relative(rows * (1 + size)))
 
     def rate(self, segment: Segment) -> float:
-        """Tokens per second that a request makes in this segment; 0 before it is known."""
-        return self._rates.get(segment, 0.0)
+        """Tokens per second that a request makes in this segment, or would make without drafts; 0 before it is known.
+
+        Never below plain decoding's rate: a source that slows a request down must not be judged by the slow rate.
+        """
+        plain = 1000 / self._cost.base_ms if self._cost.base_ms else 0.0
+        return max(self._rates.get(segment, 0.0), plain)
 
     def chance(self, source: str, segment: Segment, score: float) -> float:
         """A node's calibrated chance of being accepted once its parent is, in 0..1."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from agentspec.config import SamplingParams
 from agentspec.draft import EMPTY, Draft
 from agentspec.grammar.base import Cursor
+from agentspec.segments import Segment
 from agentspec.verify import Outcome
+
+Chance = Callable[[str, Segment, float], float]
+"""A node's calibrated chance of being accepted once its parent is, from its source, segment and the source's score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,7 @@ class Context:
         request_id: Constant over a request's life.
         tokens: Prompt and output so far; the draft follows the last one.
         guessed: How many of the last tokens are a draft themselves, which the proposer is asked to continue.
+        reach: The chance that all of these are accepted, in 0..1.
         cursor: The place after the last token, under the grammar.
         params: How the target samples. A proposer never sees stop strings' effect: drafts may run past them.
         seed: Of the request's noise, so that a draft model can share it with the target.
@@ -35,6 +40,7 @@ class Context:
     budget: int
     rate: float = 0.0
     guessed: int = 0
+    reach: float = 1.0
 
 
 class Proposer(Protocol):

@@ -9,9 +9,11 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.grammar.base import Cursor
 from agentspec.models.base import Row, Slot, TargetModel
 from agentspec.models.prefix import PrefixCache
-from agentspec.proposers.base import Context
+from agentspec.proposers.base import Chance, Context
 from agentspec.sampling import DEAD_END, Place, chance, pick
 from agentspec.verify import Outcome
+
+_RETRY = 64
 
 
 class ModelProposer:
@@ -23,6 +25,7 @@ class ModelProposer:
     Args:
         model: The draft model; its ids must mean what the target's mean.
         eos: Ids after which nothing is drafted.
+        calibrated: A node's chance from (source, segment, the model's own chance); default: the model's own.
         prefill_chunk: The most tokens in one of its forwards.
         prefix_cache_tokens: Tokens kept in the K/V columns of finished requests.
     """
@@ -31,14 +34,23 @@ class ModelProposer:
     sources = (name,)
 
     def __init__(
-        self, model: TargetModel, *, eos: frozenset[int], prefill_chunk: int = 512, prefix_cache_tokens: int = 16_384
+        self,
+        model: TargetModel,
+        *,
+        eos: frozenset[int],
+        calibrated: Chance | None = None,
+        prefill_chunk: int = 512,
+        prefix_cache_tokens: int = 16_384,
     ) -> None:
         self._model = model
         self._eos = eos
+        self._calibrated = calibrated or (lambda source, segment, score: score)
         self._chunk = prefill_chunk
         self._prefixes = PrefixCache(model.open, prefix_cache_tokens)
         self._slots: dict[int, Slot] = {}
         self._step_seconds = 0.0
+        self._first_hits = 0.8
+        self._declined = 0
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A chain for each context, all of them drafted in one ragged batch."""
@@ -48,7 +60,9 @@ class ModelProposer:
         return [chain.draft(self.name) for chain in chains]
 
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
-        """Nothing: the slot drops rejected tokens when it is next synced."""
+        """How often a first guess is right; the slot itself drops rejected tokens when it is next synced."""
+        if draft.sources[:1] == (self.name,):
+            self._first_hits += 0.05 * (bool(outcome.path) - self._first_hits)
 
     def finish(self, request_id: int) -> None:
         """Keep the slot for the conversation's next turn."""
@@ -61,9 +75,17 @@ class ModelProposer:
             return False
         if len(context.tokens) + written >= self._model.context_length:
             return False
-        if written and chain.reach < self._step_seconds * context.rate:
+        if chain.cursor.forced(1):
             return False
-        return not chain.cursor.forced(1)
+        expected = chain.reach if written else chain.reach * self._first_hits
+        return self._pays(expected, context.rate, first=not written)
+
+    def _pays(self, reach: float, rate: float, *, first: bool) -> bool:
+        """Whether a guess is worth its time; now and then a first one that isn't is made to see if it still isn't."""
+        if reach >= self._step_seconds * rate:
+            return True
+        self._declined += first
+        return first and self._declined % _RETRY == 0
 
     def _step(self, chains: Sequence[_Chain]) -> None:
         started = time.perf_counter()
@@ -72,7 +94,12 @@ class ModelProposer:
         picks = pick(logits, [chain.place(self._eos) for chain in chains])
         for chain, row, scores, token in zip(chains, rows, logits, picks, strict=True):
             row.slot.commit(row, ())
-            chain.append(token, chance(scores, token) if token != DEAD_END else 0.0, self._eos)
+            if token == DEAD_END:
+                chain.over = True
+                continue
+            score = chance(scores, token)
+            chain.reach *= self._calibrated(self.name, chain.cursor.segment, score)
+            chain.append(token, score, self._eos)
         if max(row.width for row in rows) <= 8:
             seconds = time.perf_counter() - started
             self._step_seconds += 0.2 * (seconds - self._step_seconds) if self._step_seconds else seconds
@@ -100,7 +127,7 @@ class _Chain:
         self.cursor: Cursor = context.cursor
         self.tokens: list[int] = []
         self.scores: list[float] = []
-        self.reach = 1.0
+        self.reach = context.reach
         self.over = False
 
     def place(self, eos: frozenset[int]) -> Place:
@@ -110,14 +137,13 @@ class _Chain:
         return Place(context.params, context.seed, position, self.cursor, eos=eos)
 
     def append(self, token: int, score: float, eos: frozenset[int]) -> None:
-        """Add a pick of the model, unless it is none."""
-        following = self.cursor.advance(token) if token != DEAD_END else None
+        """Add a pick of the model, if it may follow."""
+        following = self.cursor.advance(token)
         if following is None:
             self.over = True
             return
         self.tokens.append(token)
         self.scores.append(score)
-        self.reach *= score
         self.cursor = following
         self.over = token in eos
 

@@ -10,13 +10,10 @@ from functools import partial
 
 from agentspec.draft import EMPTY, Draft
 from agentspec.grammar.base import Cursor
-from agentspec.proposers.base import Context, Proposer
-from agentspec.segments import Segment
+from agentspec.proposers.base import Chance, Context, Proposer
 from agentspec.verify import Outcome
 
 _LOG = logging.getLogger(__name__)
-
-Chance = Callable[[str, Segment, float], float]
 
 
 class ProposerPool:
@@ -29,7 +26,7 @@ class ProposerPool:
     Args:
         members: In the order of trust; the last one is asked where no other knows.
         chance: A node's calibrated chance from (source, segment, score); default: the score itself.
-        doubt: Below this chance a member's node is dropped where a later member can be asked instead, in 0..1.
+        doubt: Below this chance a member's node is taken only where no later member knows better, in 0..1.
     """
 
     name = "pool"
@@ -44,16 +41,14 @@ class ProposerPool:
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A chain for each context, from one member or several."""
-        drafts = [_Chain(context) for context in contexts]
-        turns = [0] * len(drafts)
-        while open_ := [place for place, turn in enumerate(turns) if turn < len(self._members)]:
-            turn = min(turns[place] for place in open_)
-            asked = [place for place in open_ if turns[place] == turn]
-            answers = self._ask(self._members[turn], [drafts[place].context for place in asked])
-            for place, answer in zip(asked, answers, strict=True):
-                grown = drafts[place].grow(answer, self._keep(turn))
-                turns[place] = len(self._members) if drafts[place].full else 0 if grown and turn else turn + 1
-        return [chain.draft for chain in drafts]
+        chains = [_Chain(context) for context in contexts]
+        while unfinished := [chain for chain in chains if not chain.full and chain.turn < len(self._members)]:
+            turn = min(chain.turn for chain in unfinished)
+            asked = [chain for chain in unfinished if chain.turn == turn]
+            answers = self._ask(self._members[turn], [chain.context for chain in asked])
+            for chain, answer in zip(asked, answers, strict=True):
+                self._take(chain, answer)
+        return [chain.draft for chain in chains]
 
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
         """Pass it on to every member."""
@@ -65,9 +60,16 @@ class ProposerPool:
         for member in self._members:
             self._guard(member, partial(member.finish, request_id))
 
-    def _keep(self, turn: int) -> Callable[[Segment, str, float], bool]:
-        last = turn == len(self._members) - 1
-        return lambda segment, source, score: last or self._chance(source, segment, score) >= self._doubt
+    def _take(self, chain: _Chain, answer: Draft) -> None:
+        """Let the answer of the member whose turn it is grow the chain, and decide whose turn is next."""
+        last = chain.turn == len(self._members) - 1
+        if chain.grow(answer, self._chance, least=0.0 if last else self._doubt):
+            chain.turn = 0 if chain.turn else 1
+        elif not last:
+            chain.spare = chain.spare or answer
+            chain.turn += 1
+        else:  # nobody knew better, so the doubtful guess will do
+            chain.turn = 0 if chain.grow(chain.spare, self._chance, least=0.0) else len(self._members)
 
     def _ask(self, member: Proposer, contexts: Sequence[Context]) -> Sequence[Draft]:
         answers: list[Sequence[Draft]] = []
@@ -89,33 +91,40 @@ class _Chain:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.draft = EMPTY
-        self.full = context.budget <= 0
+        self.spare = EMPTY
+        self.turn = 0
 
-    def grow(self, answer: Draft, keep: Callable[[Segment, str, float], bool]) -> bool:
-        """Append the first branch of the answer as far as it is legal and sure enough; whether there was any."""
-        before, cursor = self.context, self.context.cursor
+    @property
+    def full(self) -> bool:
+        """Whether the budget is spent."""
+        return self.context.budget <= 0
+
+    def grow(self, answer: Draft, chance: Chance, *, least: float) -> bool:
+        """Append the first branch of the answer as far as it is legal and likely enough; whether there was any."""
+        cursor, reach = self.context.cursor, self.context.reach
         kept: list[int] = []
-        for node in _first_branch(answer)[: before.budget]:
+        for node in _first_branch(answer)[: self.context.budget]:
+            likely = chance(answer.sources[node], cursor.segment, answer.scores[node])
             following = cursor.advance(answer.tokens[node])
-            if following is None or not keep(cursor.segment, answer.sources[node], answer.scores[node]):
+            if following is None or likely < least:
                 break
-            cursor = following
+            cursor, reach = following, reach * likely
             kept.append(node)
         if kept:
-            self._append(answer.cut(kept), cursor)
+            self._append(answer.cut(kept), cursor, reach)
         return bool(kept)
 
-    def _append(self, addition: Draft, cursor: Cursor) -> None:
+    def _append(self, addition: Draft, cursor: Cursor, reach: float) -> None:
         before = self.context
-        self.draft = self.draft.then(addition)
+        self.draft, self.spare = self.draft.then(addition), EMPTY
         self.context = replace(
             before,
             tokens=[*before.tokens, *addition.tokens],
             guessed=before.guessed + len(addition),
+            reach=reach,
             cursor=cursor,
             budget=before.budget - len(addition),
         )
-        self.full = self.context.budget <= 0
 
 
 def _first_branch(draft: Draft) -> tuple[int, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from agentspec.errors import ConfigError
 from agentspec.models.base import TargetModel
-from agentspec.proposers.base import Off, Proposer
+from agentspec.proposers.base import Chance, Off, Proposer
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.ngram import NgramProposer
-from agentspec.proposers.pool import Chance, ProposerPool
+from agentspec.proposers.pool import ProposerPool
 
 NAMES = ("grammar", "ngram", "model")
 
@@ -44,7 +44,7 @@ def build_proposer(
         elif each == "ngram":
             members.append(NgramProposer())
         elif each == "model" and draft_model:
-            members.append(ModelProposer(draft_model, eos=eos))
+            members.append(ModelProposer(draft_model, eos=eos, calibrated=chance))
         elif each == "model":
             raise ConfigError("proposer 'model' needs a draft model: name one with draft=")
         else:
