@@ -10,6 +10,7 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 
 
@@ -25,6 +26,8 @@ def progress_bar() -> Progress:
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,

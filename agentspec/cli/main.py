@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from agentspec import __version__
-from agentspec.cli import env, models
+from agentspec.cli import bench, demo, env, generate, models, replay
 from agentspec.cli.console import err, out, print_error
 
 app = typer.Typer(
@@ -22,6 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Makes a local coding agent several times faster without changing one token.",
 )
+app.command("demo")(demo.demo)
+app.command("generate")(generate.generate)
+app.command("replay")(replay.replay)
+app.command("bench")(bench.bench)
 app.add_typer(models.app, name="models")
 app.command("env")(env.env)
 

@@ -1,0 +1,164 @@
+"""`agentspec bench`: our decoding beside transformers', on the same weights and prompts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from agentspec.cli.console import err, new_table, out, print_json
+from agentspec.cli.options import DraftModel, Json, Model
+from agentspec.errors import ConfigError
+from agentspec.progress import progress_bar
+
+_SHORT = {
+    "plain": "plain",
+    "agentspec": "agentspec",
+    "transformers": "transf.",
+    "transformers lookup": "+ lookup",
+    "transformers assistant": "+ assist.",
+}
+_RATIOS = {
+    "agentspec / plain": "our plain",
+    "agentspec / transformers": "transf.",
+    "agentspec / best speculative of transformers": "its best spec.",
+    "plain / transformers": "(plain/transf.)",
+}
+
+
+def bench(
+    model: Model = None,
+    draft: DraftModel = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="LIBRARY", help="transformers: run it beside, on a second copy of the models.")
+    ] = None,
+    tasks: Annotated[
+        str, typer.Option(metavar="LIST", help="Of tool, rewrite, json and prose, with commas.")
+    ] = "tool,rewrite,json,prose",
+    runs: Annotated[int, typer.Option(metavar="N", help="How often each task is run.")] = 1,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens of an answer.")] = 256,
+    cost: Annotated[bool, typer.Option("--cost", help="Only measure what a forward costs by its tokens.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure decoding speed, task by task, all modes in turn."""
+    if against not in (None, "transformers"):
+        raise ConfigError(f"--against takes transformers, not {against!r}")
+    for name, value, least in (("--runs", runs, 1), ("--max-tokens", max_tokens, 2)):
+        if value < least:
+            raise ConfigError(f"{name} must be at least {least}, not {value}")
+    from agentspec.models.embedded import resolve
+
+    if cost:
+        _cost(str(resolve(model)), as_json=as_json)
+        return
+    names = (str(resolve(model)), None if draft is None else str(resolve(draft)))
+    report, complete = _bench(names, tasks, runs=runs, max_tokens=max_tokens, against=against is not None)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    if not all(found["identical"] for found in report["categories"].values()):
+        err.print("LOSSLESSNESS BROKEN: an answer differs from plain decoding's: please report it", style="bold red")
+        raise typer.Exit(1)
+    if not complete:
+        err.print("interrupted: the report holds the tasks before")
+        raise typer.Exit(130)
+
+
+def _bench(
+    names: tuple[str, str | None], categories: str, *, runs: int, max_tokens: int, against: bool
+) -> tuple[dict[str, Any], bool]:
+    """The report, and whether all of it was measured."""
+    from agentspec.bench.report import NOTES, measurement_wire, summarize
+    from agentspec.bench.tasks import read_tasks
+
+    tasks = read_tasks([name.strip() for name in categories.split(",") if name.strip()])
+    if not tasks:
+        raise ConfigError("--tasks names no task")
+    from agentspec.bench.measure import Contest
+    from agentspec.models.device import describe_device
+
+    contest = Contest.load(*names, against=against)
+    try:
+        with progress_bar() as bar:
+            task = bar.add_task("measuring", total=runs * len(tasks))
+            found = contest.run(tasks, runs=runs, max_tokens=max_tokens, done=lambda: bar.advance(task))
+    finally:
+        contest.close()
+    report = {
+        "model": names[0],
+        "draft": names[1],
+        **describe_device(),
+        "runs": runs,
+        "max_tokens": max_tokens,
+        "notes": list(NOTES.values()) if against else [NOTES["rate"]],
+        "categories": summarize(found),
+        "measurements": [measurement_wire(each) for each in found],
+    }
+    return report, len(found) == runs * len(tasks) * len(contest.modes)
+
+
+def _print(report: dict[str, Any]) -> None:
+    from agentspec.bench.tasks import CATEGORIES
+
+    categories = report["categories"]
+    if not categories:
+        out.print("nothing was measured")
+        return
+    modes = [mode for mode in _SHORT if mode in next(iter(categories.values()))["rates"]]
+    ratios = [name for name in _RATIOS if name in next(iter(categories.values()))["ratios"]]
+    table = new_table("decoding, tokens/s", *(short := [_SHORT[mode] for mode in modes]), numeric=short)
+    for name, found in categories.items():
+        table.add_row(CATEGORIES[name], *(_figure(found["rates"][mode]) for mode in modes))
+    out.print(table)
+    out.print()
+    for title, key in (("decoding: times", "ratios"), ("end to end: times", "end_to_end_ratios")):
+        table = new_table(title, *(short := [_RATIOS[name] for name in ratios]), numeric=short)
+        for name, found in categories.items():
+            table.add_row(CATEGORIES[name], *(_figure(found[key][each], "x") for each in ratios))
+        out.print(table)
+        out.print()
+    _print_rounds(categories)
+    for note in report["notes"]:
+        out.print(f"- {note}", style="dim")
+
+
+def _print_rounds(categories: dict[str, dict[str, Any]]) -> None:
+    from agentspec.bench.tasks import CATEGORIES
+
+    numeric = ("tokens", "a forward", "plain: rest", "drafting", "rest")
+    table = new_table("our rounds", *numeric, "identical", numeric=numeric)
+    for name, found in categories.items():
+        outside = found["outside_forwards"]
+        shares = (outside["plain"], found["drafting"], outside["agentspec"])
+        table.add_row(
+            CATEGORIES[name],
+            f"{found['tokens']:,}",
+            f"{found['tokens_per_forward']:.1f}",
+            *("-" if share is None else f"{share:.1%}" for share in shares),
+            "yes" if found["identical"] else "NO",
+        )
+    out.print(table)
+    out.print()
+
+
+def _figure(value: float | None, unit: str = "") -> str:
+    return "-" if value is None else f"{value:.2f}{unit}" if unit else f"{value:.1f}"
+
+
+def _cost(name: str, *, as_json: bool) -> None:
+    from agentspec.models.cost import measure_cost
+    from agentspec.models.load import load_target
+
+    seconds = measure_cost(load_target(name))
+    narrow = seconds[min(seconds)]
+    rows = {
+        width: {"ms": round(1000 * took, 3), "relative": round(took / narrow, 3)} for width, took in seconds.items()
+    }
+    if as_json:
+        print_json({"model": name, "context": 512, "cost": rows})
+        return
+    table = new_table("tokens in a forward", "ms", "relative", numeric=("tokens in a forward", "ms", "relative"))
+    for width, cost in rows.items():
+        table.add_row(str(width), f"{cost['ms']:.1f}", f"{cost['relative']:.2f}")
+    out.print(table)
