@@ -2,12 +2,13 @@ import math
 from collections import Counter
 from itertools import pairwise, product
 
+import numpy as np
 import pytest
 import torch
 
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError
-from agentspec.grammar.base import FREE
+from agentspec.grammar.base import FREE, Cursor, Mask
 from agentspec.sampling import DEAD_END, History, Place, branch_seed, logprobs, noise, pick
 
 EOS = 2
@@ -45,6 +46,44 @@ def test_law_7_picks_over_positions_and_over_seeds_follow_softmax() -> None:
         counts = Counter(pick(logits, places))
         surprise = sum((counts[i] - 4000 * chance) ** 2 / (4000 * chance) for i, chance in enumerate(chances))
         assert surprise < 16.3  # chi-square, 3 degrees of freedom, 0.1 %
+
+
+class Forbids:
+    """A grammar that forbids the token 0."""
+
+    segment = FREE.segment
+    accepting = True
+
+    def advance(self, token: int) -> "Forbids":
+        return self
+
+    def mask(self) -> Mask:
+        return np.array([0b1110], dtype=np.uint32)
+
+    def forced(self, limit: int) -> tuple[int, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("params", "cursor", "expected"),
+    [
+        ({"temperature": 0.5}, FREE, [0.25, 0.09, 0.04]),  # squared
+        ({"top_k": 2}, FREE, [0.5, 0.3, 0.0]),
+        ({"top_p": 0.75}, FREE, [0.5, 0.3, 0.0]),
+        ({"min_p": 0.5}, FREE, [0.5, 0.3, 0.0]),
+        ({}, Forbids(), [0.0, 0.3, 0.2]),
+        ({"top_p": 0.55}, Forbids(), [0.0, 0.3, 0.0]),  # the nucleus is of what the grammar leaves
+    ],
+)
+def test_p3_picks_follow_the_processed_distribution(
+    params: dict[str, object], cursor: Cursor, expected: list[float]
+) -> None:
+    sampling = SamplingParams.of({"temperature": 1.0, **params})
+    logits = torch.tensor([[math.log(chance) for chance in (0.5, 0.3, 0.2)]] * 6000)
+    counts = Counter(pick(logits, [Place(sampling, 8, position, cursor) for position in range(6000)]))
+    for token, weight in enumerate(expected):
+        share = weight / sum(expected)
+        assert counts[token] / 6000 == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 6000))
 
 
 def test_consecutive_picks_are_independent() -> None:
