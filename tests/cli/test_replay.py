@@ -1,0 +1,122 @@
+import json
+
+import pytest
+
+from agentspec.local.engine import Engine
+
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+ROW = {
+    "trace_id": "cats",
+    "tools": [TOOL],
+    "messages": [
+        {"role": "user", "content": "the secret and the secret"},
+        {"role": "assistant", "content": "one"},
+        {"role": "user", "content": "the secret cat and the secret cat"},
+        {"role": "assistant", "content": "two"},
+    ],
+}
+
+
+@pytest.fixture
+def trace(tmp_path):
+    file = tmp_path / "trace.jsonl"
+    file.write_text(f"{json.dumps(ROW)}\n{{broken\n")
+    return str(file)
+
+
+def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, echo, trace):
+    code, shown, trouble = shell("replay", trace)
+    lines = [line.rstrip() for line in shown.splitlines()]
+
+    assert (code, trouble) == (0, "")
+    assert lines[0].endswith("60 tokens in 13 forwards, identical")
+    assert "guesser" in shown
+    assert "prose" in shown
+    assert lines[-1] == f"  {trace}:2: not JSON: Expecting property name enclosed in double quotes at column 2"
+    assert max(map(len, lines[:-1])) <= 80
+    assert "secret" not in shown
+
+
+def test_json_has_the_shape_that_the_issue_names(shell, echo, trace):
+    code, shown, _ = shell("replay", "--json", "--turns", "1", "--model", "m", "--draft", "d", trace)
+    report = json.loads(shown)
+
+    assert (code, sorted(report)) == (0, ["by_segment", "by_source", "interrupted", "skipped", "total", "turns"])
+    (turn,) = report["turns"]
+    assert {**turn, "seconds": 1, "plain_seconds": 1, "prefill_seconds": 1, "speedup": 1} == {
+        "trace_id": "cats",
+        "index": 1,
+        "prompt_tokens": turn["prompt_tokens"],
+        "tokens": 26,
+        "forwards": 6,
+        "plain_forwards": 26,
+        "seconds": 1,
+        "plain_seconds": 1,
+        "prefill_seconds": 1,
+        "speedup": 1,
+        "identical": True,
+        "finish_reason": "stop",
+        "by_source": report["by_source"],
+        "by_segment": report["by_segment"],
+    }
+    assert report["total"].items() >= {"tokens": 26, "forwards": 6, "plain_forwards": 26, "identical": True}.items()
+    assert report["total"]["tokens_per_forward"] == 4.333
+    assert report["skipped"][0]["line"] == 2
+    assert echo == [{"model": "m", "draft": "d", "speculate": True}]
+
+
+def test_a_changed_token_is_loud_and_exits_1(shell, echo, trace, monkeypatch):
+    stream = Engine.stream
+
+    def lie(self, prompt, params=None, *, speculate=None, **options):
+        return stream(self, [*prompt, {"role": "user", "content": "x"}] if speculate else prompt, params, **options)
+
+    monkeypatch.setattr(Engine, "stream", lie)
+    code, shown, trouble = shell("replay", trace)
+
+    assert code == 1
+    assert "NOT identical" in shown.splitlines()[0]
+    assert trouble.startswith("LOSSLESSNESS BROKEN: 2 of 2 turns differ from plain decoding (cats [1], cats [3]).")
+
+
+def test_an_interrupt_leaves_the_report_of_what_is_done(shell, echo, trace, monkeypatch):
+    generate = Engine.generate
+    calls = iter([None, KeyboardInterrupt])
+
+    def interrupted(self, *arguments, **options):
+        if trouble := next(calls):
+            raise trouble
+        return generate(self, *arguments, **options)
+
+    monkeypatch.setattr(Engine, "generate", interrupted)
+    code, shown, trouble = shell("replay", "--json", trace)
+
+    assert (code, trouble) == (130, "interrupted: the report holds the turns before\n")
+    assert json.loads(shown)["interrupted"]
+    assert [turn["index"] for turn in json.loads(shown)["turns"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "trace file {file} can't be read: No such file or directory"),
+        ("", "no turn can be read from 1 trace file(s); the first: {file}:0: the file is empty"),
+        ("7\n", "no turn can be read from 1 trace file(s); the first: {file}:1: not a JSON object"),
+    ],
+)
+def test_nothing_to_replay_is_an_error_before_a_model_is_loaded(shell, echo, tmp_path, text, message):
+    file = tmp_path / "trace.jsonl"
+    if text is not None:
+        file.write_text(text)
+
+    assert shell("replay", str(file)) == (2, "", f"error: {message.format(file=file)}\n")
+    assert shell("replay", "--turns", "0", str(file)) == (2, "", "error: --turns must be at least 1, not 0\n")
+    assert echo == []
+
+
+@pytest.mark.real_model
+def test_a_real_model_answers_identically(cli, smollm2, trace):
+    done = cli("replay", "--model", str(smollm2), "--max-tokens", "12", "--turns", "1", "--json", trace)
+    total = json.loads(done.stdout)["total"]
+
+    assert (done.returncode, total["identical"], total["plain_forwards"]) == (0, True, total["tokens"])
