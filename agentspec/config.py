@@ -137,19 +137,22 @@ _RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """How the engine uses the machine. None of it changes a token.
+    """How the engine uses the machine. In float32 none of it changes a token.
 
     Attributes:
         max_running: The most requests in one batch; others wait their turn.
         max_draft: The most draft nodes for one request and round; the controller goes below it where that is faster.
         prefill_chunk: The most pending tokens of one request in one forward.
         prefix_cache_tokens: Tokens kept in the K/V columns of finished requests; the latest is kept whatever its size.
+        strict: One request at a time, and every decoding forward as wide as the longest draft: plain and speculative
+            decoding then share their arithmetic, and so their tokens, in 16-bit floats too.
     """
 
     max_running: int = 8
     max_draft: int = 16
     prefill_chunk: int = 512
     prefix_cache_tokens: int = 16_384
+    strict: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (

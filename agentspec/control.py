@@ -160,8 +160,8 @@ class SpeculationController:
         self._cost.observe(width, forward_ms)
 
 
-CPU_SHAPE = {1: 1.0, 2: 1.05, 4: 1.12, 8: 1.35, 16: 2.0, 32: 3.6}
-"""First belief for prepacked float32 linears on a CPU (measured over whole forwards of 0.5B to 1.5B models)."""
+CPU_SHAPE = {1: 1.0, 2: 1.04, 4: 1.2, 8: 1.7, 16: 3.0, 32: 5.8}
+"""First belief for packed weights on a CPU (measured over whole forwards of 0.5B and 1.5B models, two cores)."""
 
 DEVICE_SHAPE = {1: 1.0, 8: 1.02, 16: 1.05, 32: 1.1, 64: 1.25, 128: 1.8}
 """First belief for a GPU, where a forward of few rows is bound by memory."""

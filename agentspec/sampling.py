@@ -29,13 +29,13 @@ class History:
     def __init__(self, prompt: Sequence[int]) -> None:
         self._seen = set(prompt)
         self._written: Counter[int] = Counter()
-        self._tail = list(prompt[-_LONGEST_BAD_WORD:])
+        self._tokens = list(prompt)
 
     def append(self, token: int) -> None:
         """The token was written."""
         self._seen.add(token)
         self._written[token] += 1
-        self._tail = [*self._tail[-_LONGEST_BAD_WORD:], token]
+        self._tokens.append(token)
 
     def seen(self, path: Sequence[int]) -> list[int]:
         """Distinct tokens of prompt, output and `path`."""
@@ -47,15 +47,13 @@ class History:
 
     def ends_with(self, tokens: Sequence[int], path: Sequence[int]) -> bool:
         """Whether the tokens before the place end with `tokens`."""
-        return not tokens or [*self._tail, *path][-len(tokens) :] == list(tokens)
+        size = len(tokens)
+        return not size or [*self._tokens[-size:], *path][-size:] == list(tokens)
 
     @property
     def length(self) -> int:
         """How many tokens were written."""
         return self._written.total()
-
-
-_LONGEST_BAD_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)

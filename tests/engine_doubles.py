@@ -1,4 +1,4 @@
-"""An engine that writes what a test tells it to: the real engine, grammar and parser on a scripted target."""
+"""Engines that write what a test tells them to: the real engine, grammar and parser on a scripted target."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from toy_vocabulary import EOS, TV
 
 from agentspec.chat.formats.hermes import HermesFormat
 from agentspec.config import EngineConfig
+from agentspec.draft import Draft
 from agentspec.engine.core import EngineCore
 from agentspec.local.ask import Asker
 from agentspec.local.engine import Engine
+from agentspec.proposers.base import Context
 from agentspec.proposers.registry import build_proposer
-from agentspec.testing import FixedController, ScriptedTarget
+from agentspec.testing import FixedController, ScriptedProposer, ScriptedTarget
 
 ANSWER_STARTS = b"assistant:"  # what a prompt without a chat template ends with
 
@@ -28,6 +30,12 @@ class ByteTokenizer:
 
     def apply_chat_template(self, conversation: object, **options: object) -> str:
         raise NotImplementedError
+
+
+def byte_asker() -> Asker:
+    """Reads asks for the toy vocabulary."""
+    tokenizer = ByteTokenizer()
+    return Asker(tokenizer, TV, HermesFormat(tokenizer, TV))
 
 
 class ScriptedEngine(Engine):
@@ -46,8 +54,7 @@ class ScriptedEngine(Engine):
         control = FixedController(8)
         proposer = build_proposer(["grammar", "ngram"], draft_model=None, eos=eos, chance=control.chance)
         core = EngineCore(self.target, proposer, controller=control, config=EngineConfig(max_draft=8))
-        tokenizer = ByteTokenizer()
-        super().__init__(core, Asker(tokenizer, TV, HermesFormat(tokenizer, TV)))
+        super().__init__(core, byte_asker())
 
     def _logits(self, tokens: Sequence[int]) -> dict[int, float]:
         text = b"".join(TV.tokens[token] for token in tokens)
@@ -65,3 +72,30 @@ def scripted_engine(reply: str | Callable[[str], str], *, context_length: int = 
     """A scripted engine that is closed at the end."""
     with ScriptedEngine(reply, context_length=context_length) as engine:
         yield engine
+
+
+def echo(tokens: Sequence[int]) -> dict[int, float]:
+    """The logits of a target that repeats its prompt's last line."""
+    prompt, _, written = bytes(token for token in tokens if token < 256).rpartition(ANSWER_STARTS)
+    answer = prompt.rstrip().rpartition(b"\n")[2].partition(b": ")[2] or prompt
+    return {answer[len(written)] if len(written) < len(answer) else EOS: 10.0}
+
+
+class Guesser(ScriptedProposer):
+    """Knows the script; its guesses behind the end are dropped, and where a grammar holds the answer all of them."""
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        return [self._guess(context) for context in contexts]
+
+    def _guess(self, context: Context) -> Draft:
+        tokens = list(context.tokens)
+        for _ in range(min(4, context.budget)):
+            tokens += echo(tokens)
+        return Draft.chain(tokens[len(context.tokens) :], self.name, 0.9)
+
+
+def echo_engine(*, speculate: bool = True, context_length: int = 4096) -> Engine:
+    """An engine that answers with the last line of its prompt, and guesses four tokens of it at a time."""
+    target = ScriptedTarget(echo, vocab_size=len(TV), eos=frozenset({EOS}), context_length=context_length)
+    core = EngineCore(target, Guesser(name="guesser"), controller=FixedController(8), config=EngineConfig())
+    return Engine(core, byte_asker(), speculate=speculate)

@@ -1,13 +1,16 @@
 """Laws 1 to 3: nothing that speeds decoding up changes a token, at any temperature, alone or in a batch."""
 
+import math
 from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
+import torch
 
 from agentspec.config import EngineConfig
 from agentspec.draft import ROOT, Draft
 from agentspec.engine.request import Order
+from agentspec.models.base import Row
 from agentspec.models.hf import HFTarget
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off, Proposer
@@ -106,6 +109,29 @@ def test_law_1_holds_when_a_late_branch_of_a_tree_is_the_right_one(temperature: 
     truth = TruthAmongNoise([[*make().prompt, *answer.tokens] for make, answer in zip(made, plain, strict=True)])
     answers = assert_lossless(target, truth, *made)
     assert len(answers[0].events) == 12  # nine rounds of four tokens, then the budget shrinks with what is left
+
+
+def test_p5_in_bfloat16_a_token_that_differs_is_a_near_tie() -> None:
+    target = HFTarget(tiny_target().model.to(torch.bfloat16))
+    for make in orders(0.0, 4):
+        (answer,) = run(target, NgramProposer(), make())
+        slot = target.open()
+        for place, token in enumerate(answer.tokens):
+            pending = slot.sync([*make().prompt, *answer.tokens[:place]])
+            logits = target.forward([Row(slot, pending)]).logits[0]
+            top = float(logits.max())
+            # Every layer rounds, so the logits of two widths differ by some steps of bfloat16: 5 at the most here.
+            assert top - float(logits[token]) <= 6 * 2.0 ** (math.frexp(top)[1] - 8)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_p5_strict_decoding_in_bfloat16_is_exact(temperature: float) -> None:
+    target = HFTarget(tiny_target().model.to(torch.bfloat16), static_widths=[9])
+    strict = EngineConfig(max_draft=8, strict=True)
+    for make in orders(temperature, 4):
+        (plain,) = run(target, Off(), make(), config=strict)
+        for proposer in (NgramProposer(), ModelProposer(target, eos=NO_END), RandomTrees()):
+            assert run(target, proposer, make(), config=strict)[0].tokens == plain.tokens
 
 
 def test_law_3_a_prefix_from_the_cache_changes_nothing(target: HFTarget) -> None:

@@ -12,13 +12,13 @@ from agentspec.config import EngineConfig, SamplingParams
 from agentspec.grammar.tools import read_tools
 from agentspec.local.ask import Asker, Options
 from agentspec.local.engine import Engine
-from agentspec.local.load import Placement, load_core
+from agentspec.local.load import Placement, load_models
 from agentspec.models.reference import Mode, Reference
 from agentspec.trace import Stats
 
 _T = TypeVar("_T")
 
-PLAIN, OURS = "plain", "agentspec"
+PLAIN, OURS, DRAFTED = "plain", "agentspec", "agentspec with draft"
 OTHERS: dict[Mode, str] = {
     "plain": "transformers",
     "lookup": "transformers lookup",
@@ -66,13 +66,16 @@ class Contest:
     """One model behind our engine and, if asked for, behind transformers.
 
     Args:
-        engine: Ours; made with a prefix cache that keeps one sequence only, see `load`.
+        engine: Ours without a draft model; made with a prefix cache that keeps one sequence only, see `load`.
         asker: Reads prompts for the same model.
+        drafted: The same target with a draft model.
         reference: The same weights on transformers.
     """
 
-    def __init__(self, engine: Engine, asker: Asker, reference: Reference | None = None) -> None:
-        self._engine = engine
+    def __init__(
+        self, engine: Engine, asker: Asker, *, drafted: Engine | None = None, reference: Reference | None = None
+    ) -> None:
+        self._engines = {PLAIN: engine, OURS: engine} | ({DRAFTED: drafted} if drafted else {})
         self._asker = asker
         self._reference = reference
 
@@ -84,14 +87,16 @@ class Contest:
             ModelError: A model can't be read or run.
         """
         config = EngineConfig(prefix_cache_tokens=0)
-        core, asker = load_core(model, draft, proposers=None, placement=Placement(), config=config)
-        return cls(Engine(core, asker), asker, Reference.load(model, draft) if against else None)
+        loaded = load_models(model, draft, placement=Placement(), config=config)
+        engine = Engine(loaded.core(["grammar", "ngram"], config), loaded.asker)
+        drafted = Engine(loaded.core(None, config), loaded.asker) if draft else None
+        return cls(engine, loaded.asker, drafted=drafted, reference=Reference.load(model, draft) if against else None)
 
     @property
     def modes(self) -> list[str]:
         """Every mode of this contest, in the order of reports."""
         others = self._reference.modes if self._reference else ()
-        return [PLAIN, OURS, *(OTHERS[mode] for mode in others)]
+        return [*self._engines, *(OTHERS[mode] for mode in others)]
 
     def run(self, tasks: Sequence[Task], *, runs: int, max_tokens: int, done: Callable[[], None]) -> list[Measurement]:
         """Every task in every mode, task by task, the modes in rotated order; once without counting to warm up.
@@ -111,11 +116,12 @@ class Contest:
         return found
 
     def close(self) -> None:
-        """Free the engine's memory."""
-        self._engine.close()
+        """Free the engines' memory."""
+        for engine in self._engines.values():
+            engine.close()
 
     def _task(self, task: Task, *, run: int, turn: int, max_tokens: int) -> list[Measurement]:
-        found = [self._ours(task, run, mode, max_tokens) for mode in _rotated([PLAIN, OURS], turn)]
+        found = [self._ours(task, run, mode, max_tokens) for mode in _rotated(list(self._engines), turn)]
         if self._reference is None:
             return found
         length = len(found[0].tokens) if task.held else max_tokens
@@ -124,14 +130,15 @@ class Contest:
 
     def _ours(self, task: Task, run: int, mode: str, max_tokens: int) -> Measurement:
         # A short request of another prompt, so that none starts from the prefix that the run before left.
-        self._engine.generate([0], SamplingParams(max_tokens=1))
-        options: Options = {"speculate": mode == OURS}
+        engine = self._engines[mode]
+        engine.generate([0], SamplingParams(max_tokens=1))
+        options: Options = {"speculate": mode != PLAIN}
         if task.tools:
             options = {**options, "tools": task.tools, "tool_choice": "required"}
         if task.json_schema is not None:
             options = {**options, "json_schema": dict(task.json_schema)}
         start, first, result = perf_counter(), (0.0, 0), None
-        for event in self._engine.stream(task.messages, SamplingParams(max_tokens=max_tokens), **options):
+        for event in engine.stream(task.messages, SamplingParams(max_tokens=max_tokens), **options):
             if not first[1]:
                 first = (perf_counter() - start, len(event.tokens))
             result = event.result

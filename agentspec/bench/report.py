@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from agentspec.bench.measure import OTHERS, OURS, PLAIN, Measurement
+from agentspec.bench.measure import DRAFTED, OTHERS, OURS, PLAIN, Measurement
 from agentspec.bench.tasks import CATEGORIES
 from agentspec.trace import Stats
 
 THEIRS = OTHERS["plain"]
+MODES = (PLAIN, OURS, DRAFTED)
 SPECULATIVE = (OTHERS["lookup"], OTHERS["assistant"])
 BEST = "best speculative of transformers"
 
@@ -32,8 +33,8 @@ class Contestants:
 
     @property
     def identical(self) -> bool:
-        """Whether our two modes wrote the same tokens."""
-        return self.by_mode[PLAIN].tokens == self.by_mode[OURS].tokens
+        """Whether all modes of ours wrote the same tokens."""
+        return len({self.by_mode[mode].tokens for mode in MODES if mode in self.by_mode}) == 1
 
     def rate(self, mode: str, rate: Rate) -> float | None:
         """A mode's rate; None if it was not run or was over too soon."""
@@ -62,30 +63,30 @@ def summarize(measurements: Sequence[Measurement]) -> dict[str, dict[str, Any]]:
 
 def _category(sides: Sequence[Contestants]) -> dict[str, Any]:
     first = [side for side in sides if side.by_mode[OURS].run == 0]
-    ours = _merged(side.by_mode[OURS] for side in sides)
-    plain = _merged(side.by_mode[PLAIN] for side in sides)
+    ours = {mode: _merged(side.by_mode[mode] for side in sides) for mode in MODES if mode in sides[0].by_mode}
     return {
-        "tokens": sum(len(side.by_mode[OURS].tokens) for side in sides),
+        "tokens": ours[OURS].tokens,
         "identical": all(side.identical for side in sides),
-        "tokens_per_forward": round(ours.tokens / ours.forwards, 3),
+        "tokens_per_forward": {mode: round(stats.tokens / stats.forwards, 3) for mode, stats in ours.items()},
         "rates": _rates(sides, lambda run: run.rate),
         "ratios": _ratios(sides, lambda run: run.rate),
         "end_to_end_rates": _rates(first, lambda run: run.end_to_end),
         "end_to_end_ratios": _ratios(first, lambda run: run.end_to_end),
-        "outside_forwards": {PLAIN: _outside(plain), OURS: _outside(ours)},
-        "drafting": _share(ours.propose_ms, ours),
+        "outside_forwards": {mode: _outside(stats) for mode, stats in ours.items()},
+        "drafting": {mode: _share(stats.propose_ms, stats) for mode, stats in ours.items()},
     }
 
 
 def _rates(sides: Sequence[Contestants], rate: Rate) -> dict[str, float | None]:
-    modes = [mode for mode in (PLAIN, OURS, *OTHERS.values()) if mode in sides[0].by_mode]
+    modes = [mode for mode in (*MODES, *OTHERS.values()) if mode in sides[0].by_mode]
     return {mode: _median(side.rate(mode, rate) for side in sides) for mode in modes}
 
 
 def _ratios(sides: Sequence[Contestants], rate: Rate) -> dict[str, float | None]:
-    pairs = [(OURS, PLAIN)]
+    ours = [mode for mode in MODES[1:] if mode in sides[0].by_mode]
+    pairs = [(mode, PLAIN) for mode in ours]
     if THEIRS in sides[0].by_mode:
-        pairs += [(OURS, THEIRS), (OURS, BEST), (PLAIN, THEIRS)]
+        pairs += [(mode, other) for mode in ours for other in (THEIRS, BEST)] + [(PLAIN, THEIRS)]
     return {f"{above} / {below}": _median(side.ratio(above, below, rate) for side in sides) for above, below in pairs}
 
 

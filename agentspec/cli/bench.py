@@ -14,16 +14,13 @@ from agentspec.progress import progress_bar
 _SHORT = {
     "plain": "plain",
     "agentspec": "agentspec",
+    "agentspec with draft": "+ draft",
     "transformers": "transf.",
     "transformers lookup": "+ lookup",
     "transformers assistant": "+ assist.",
 }
-_RATIOS = {
-    "agentspec / plain": "our plain",
-    "agentspec / transformers": "transf.",
-    "agentspec / best speculative of transformers": "its best spec.",
-    "plain / transformers": "(plain/transf.)",
-}
+_BELOW = {"plain": "our plain", "transformers": "transf.", "best speculative of transformers": "its best spec."}
+_ABOVE = ("agentspec", "agentspec with draft", "plain")
 
 
 def bench(
@@ -106,38 +103,52 @@ def _print(report: dict[str, Any]) -> None:
         out.print("nothing was measured")
         return
     modes = [mode for mode in _SHORT if mode in next(iter(categories.values()))["rates"]]
-    ratios = [name for name in _RATIOS if name in next(iter(categories.values()))["ratios"]]
     table = new_table("decoding, tokens/s", *(short := [_SHORT[mode] for mode in modes]), numeric=short)
     for name, found in categories.items():
         table.add_row(CATEGORIES[name], *(_figure(found["rates"][mode]) for mode in modes))
     out.print(table)
     out.print()
-    for title, key in (("decoding: times", "ratios"), ("end to end: times", "end_to_end_ratios")):
-        table = new_table(title, *(short := [_RATIOS[name] for name in ratios]), numeric=short)
-        for name, found in categories.items():
-            table.add_row(CATEGORIES[name], *(_figure(found[key][each], "x") for each in ratios))
-        out.print(table)
-        out.print()
+    for mode in _ABOVE:
+        _print_ratios(mode, categories)
     _print_rounds(categories)
     for note in report["notes"]:
         out.print(f"- {note}", style="dim")
 
 
-def _print_rounds(categories: dict[str, dict[str, Any]]) -> None:
+def _print_ratios(mode: str, categories: dict[str, dict[str, Any]]) -> None:
+    """How many times faster a mode of ours is than others: decoding, and end to end in brackets."""
     from agentspec.bench.tasks import CATEGORIES
 
-    numeric = ("tokens", "a forward", "plain: rest", "drafting", "rest")
-    table = new_table("our rounds", *numeric, "identical", numeric=numeric)
+    some = next(iter(categories.values()))["ratios"]
+    others = [other for other in _BELOW if f"{mode} / {other}" in some]
+    if not others:
+        return
+    short = [_BELOW[other] for other in others]
+    table = new_table(f"{mode}, times (end to end)", *short, numeric=short)
     for name, found in categories.items():
-        outside = found["outside_forwards"]
-        shares = (outside["plain"], found["drafting"], outside["agentspec"])
-        table.add_row(
-            CATEGORIES[name],
-            f"{found['tokens']:,}",
-            f"{found['tokens_per_forward']:.1f}",
-            *("-" if share is None else f"{share:.1%}" for share in shares),
-            "yes" if found["identical"] else "NO",
-        )
+        pairs = [(found[key][f"{mode} / {other}"] for key in ("ratios", "end_to_end_ratios")) for other in others]
+        table.add_row(CATEGORIES[name], *(f"{_figure(first, 'x')} ({_figure(second)})" for first, second in pairs))
+    out.print(table)
+    out.print()
+
+
+def _print_rounds(categories: dict[str, dict[str, Any]]) -> None:
+    """What our rounds are made of: tokens a forward, and the shares of drafting and of all else but the forward."""
+    from agentspec.bench.tasks import CATEGORIES
+
+    numeric = ("tokens", "a forward", "drafting", "rest")
+    table = new_table("our rounds", "mode", *numeric, "identical", numeric=numeric)
+    for name, found in categories.items():
+        for mode, per_forward in found["tokens_per_forward"].items():
+            shares = (found["drafting"][mode], found["outside_forwards"][mode])
+            table.add_row(
+                CATEGORIES[name],
+                _SHORT[mode],
+                f"{found['tokens']:,}",
+                f"{per_forward:.1f}",
+                *("-" if share is None else f"{share:.1%}" for share in shares),
+                "yes" if found["identical"] else "NO",
+            )
     out.print(table)
     out.print()
 

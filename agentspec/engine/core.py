@@ -55,8 +55,9 @@ class EngineCore:
         self._proposer = proposer
         self._controller = controller
         self._chunk = config.prefill_chunk
+        self._drafts_behind = 1 if config.strict else self._chunk
         self._prefixes = PrefixCache(target.open, config.prefix_cache_tokens)
-        self._scheduler = Scheduler(config.max_running, self._start)
+        self._scheduler = Scheduler(1 if config.strict else config.max_running, self._start)
 
     @property
     def idle(self) -> bool:
@@ -155,7 +156,7 @@ class EngineCore:
         ready = [
             place
             for place, (request, context) in enumerate(zip(requests, contexts, strict=True))
-            if context.budget and request.ahead <= self._chunk
+            if context.budget and request.ahead <= self._drafts_behind
         ]
         drafts = [EMPTY] * len(requests)
         if not ready:

@@ -17,7 +17,7 @@ from agentspec.engine.worker import EngineWorker, Ticket
 from agentspec.errors import ConfigError
 from agentspec.grammar.tools import read_tools
 from agentspec.local.ask import Ask, Asker, Options, Prompt, Reader
-from agentspec.local.load import Placement, load_core
+from agentspec.local.load import Placement, load_models
 from agentspec.local.result import Result, StreamEvent
 from agentspec.proposers.base import Proposer
 
@@ -75,8 +75,9 @@ class Engine:
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,
         )
-        core, asker = load_core(model, draft, proposers=proposers, placement=placement, config=config or EngineConfig())
-        return cls(core, asker, speculate=speculate)
+        config = config or EngineConfig()
+        loaded = load_models(model, draft, placement=placement, config=config)
+        return cls(loaded.core(proposers, config), loaded.asker, speculate=speculate)
 
     def generate(self, prompt: Prompt, params: SamplingParams | None = None, **options: Unpack[Options]) -> Result:
         """Write an answer and return it whole.

@@ -29,15 +29,25 @@ class Placement:
     allow_pickle: bool = False
 
 
-def load_core(
-    model: str | None,
-    draft: str | None,
-    *,
-    proposers: Sequence[str | Proposer] | None,
-    placement: Placement,
-    config: EngineConfig,
-) -> tuple[EngineCore, Asker]:
-    """The engine core for a model, and what reads asks for it. Tokenizers are compared before weights are read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A model in memory, ready for one engine core or, one after the other, for several."""
+
+    target: HFTarget
+    draft_model: HFTarget | None
+    asker: Asker
+
+    def core(self, proposers: Sequence[str | Proposer] | None, config: EngineConfig) -> EngineCore:
+        """An engine core on these models; see `Engine.load` for `proposers`."""
+        target = self.target
+        shape = CPU_SHAPE if target.device.type == "cpu" else DEVICE_SHAPE
+        controller = SpeculationController(max_draft=config.max_draft, cost=CostTable(dict(shape)))
+        proposer = build_proposer(proposers, draft_model=self.draft_model, eos=target.eos, chance=controller.chance)
+        return EngineCore(target, proposer, controller=controller, config=config)
+
+
+def load_models(model: str | None, draft: str | None, *, placement: Placement, config: EngineConfig) -> Loaded:
+    """Load a model, and a draft model if one is named; their tokenizers are compared before weights are read."""
     name = str(resolve(model))
     tokenizer = load_tokenizer(name, trust_remote_code=placement.trust_remote_code)
     vocabulary = Vocabulary.of(tokenizer)
@@ -45,18 +55,14 @@ def load_core(
     if draft_name is not None:
         draft_tokenizer = load_tokenizer(draft_name, trust_remote_code=placement.trust_remote_code)
         check_same_text(vocabulary, Vocabulary.of(draft_tokenizer))
-    target = _load(name, placement, tokenizer)
-    vocabulary = Vocabulary.of(tokenizer, eos=target.eos)
+    target = _load(name, placement, tokenizer, strict_width=1 + config.max_draft if config.strict else None)
     draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
-    controller = SpeculationController(
-        max_draft=config.max_draft, cost=CostTable(dict(CPU_SHAPE if target.device.type == "cpu" else DEVICE_SHAPE))
-    )
-    proposer = build_proposer(proposers, draft_model=draft_model, eos=target.eos, chance=controller.chance)
-    core = EngineCore(target, proposer, controller=controller, config=config)
-    return core, Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
+    vocabulary = Vocabulary.of(tokenizer, eos=target.eos)
+    asker = Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
+    return Loaded(target=target, draft_model=draft_model, asker=asker)
 
 
-def _load(name: str, placement: Placement, tokenizer: object) -> HFTarget:
+def _load(name: str, placement: Placement, tokenizer: object, *, strict_width: int | None = None) -> HFTarget:
     return load_target(
         name,
         device=placement.device,
@@ -64,5 +70,6 @@ def _load(name: str, placement: Placement, tokenizer: object) -> HFTarget:
         device_map=placement.device_map,
         trust_remote_code=placement.trust_remote_code,
         allow_pickle=placement.allow_pickle,
+        strict_width=strict_width,
         tokenizer=tokenizer,
     )

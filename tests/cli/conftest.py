@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scripted_engine import echo_engine
+from engine_doubles import echo_engine
 
 from agentspec.cli.main import main
 from agentspec.local.engine import Engine

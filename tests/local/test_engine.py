@@ -6,30 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from toy_vocabulary import TV
+from engine_doubles import byte_asker
 
 from agentspec import Engine, SamplingParams
-from agentspec.chat.formats.hermes import HermesFormat
 from agentspec.config import EngineConfig
 from agentspec.engine.core import EngineCore
 from agentspec.errors import ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
 from agentspec.grammar.tools import read_tools
-from agentspec.local.ask import Asker
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
 from agentspec.testing import FixedController, ScriptedTarget
 
 END = 256
-
-
-class ByteTokenizer:
-    """One token a byte, and no chat template: messages become lines `role: text`."""
-
-    chat_template = None
-
-    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        return list(text.encode())
 
 
 def after(prompt_length: int, output: Sequence[int], context_length: int = 4096) -> ScriptedTarget:
@@ -45,8 +34,7 @@ def after(prompt_length: int, output: Sequence[int], context_length: int = 4096)
 def engine_for(target: ScriptedTarget) -> Engine:
     pool = ProposerPool([GrammarProposer(), NgramProposer()])
     core = EngineCore(target, pool, controller=FixedController(8), config=EngineConfig())
-    tokenizer = ByteTokenizer()
-    return Engine(core, Asker(tokenizer, TV, HermesFormat(tokenizer, TV)))  # type: ignore[arg-type]
+    return Engine(core, byte_asker())
 
 
 WEATHER: dict[str, Any] = {
@@ -62,10 +50,8 @@ ASK = "What?"
 
 def writes(text: bytes, **options: Any) -> Engine:
     """An engine that answers `ASK`, asked with these options, with `text`."""
-    tokenizer = ByteTokenizer()
-    asker = Asker(tokenizer, TV, HermesFormat(tokenizer, TV))  # type: ignore[arg-type]
-    length = len(asker.tokens(ASK, read_tools(options.get("tools", ())), options.get("tool_choice", "auto")))
-    return engine_for(after(length, list(text)))
+    prompt = byte_asker().tokens(ASK, read_tools(options.get("tools", ())), options.get("tool_choice", "auto"))
+    return engine_for(after(len(prompt), list(text)))
 
 
 def test_an_answer_has_text_message_reason_and_counts() -> None:

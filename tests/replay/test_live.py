@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from scripted_engine import echo_engine
+from engine_doubles import echo_engine
 
 from agentspec.errors import EngineError
 from agentspec.local.engine import Engine

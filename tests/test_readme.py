@@ -1,0 +1,72 @@
+"""The README and docs keep their word: Python blocks run, commands run or at least exist as they are written."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from agentspec.cli.main import app
+from agentspec.models import embedded
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SETUP = ("python -m venv", "pip install", "python -m pytest", ".ci/run", "python tests/gpu/check.py")
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    return [
+        (f"{page.name}:{found.group(0).splitlines()[1][:40]}", found.group(2))
+        for page in PAGES
+        for found in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        if found.group(1) == language
+    ]
+
+
+COMMANDS = [line.partition(" #")[0] for _, block in blocks("sh") for line in block.splitlines() if line.strip()]
+
+
+def test_there_is_something_to_test() -> None:
+    assert len(blocks("python")) >= 2
+    assert any(command.startswith("agentspec demo") for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_exists_as_it_is_written(command: str) -> None:
+    if command.startswith(SETUP):
+        return
+    words = shlex.split(command.partition(">")[0])
+    assert words[0] == "agentspec", f"not a command of ours, nor one of setting up: {command}"
+    group = typer.main.get_command(app)
+    context = group.make_context("agentspec", words[1:], resilient_parsing=True)
+    name, found, arguments = group.resolve_command(context, words[1:])  # type: ignore[attr-defined]
+    found.make_context(name, list(arguments), parent=context).close()
+
+
+@pytest.fixture
+def default_model(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded default, wherever the tests found it."""
+    monkeypatch.setattr(embedded, "resolve", lambda model: smollm2 if model is None else model)
+    monkeypatch.setattr("agentspec.local.load.resolve", lambda model: smollm2 if model is None else model)
+
+
+@pytest.mark.real_model
+@pytest.mark.parametrize("block", [pytest.param(text, id=name) for name, text in blocks("python")])
+def test_python_blocks_run(block: str, default_model: None) -> None:
+    exec(compile(block, "README.md", "exec"), {})
+
+
+@pytest.mark.real_model
+@pytest.mark.parametrize(
+    "command", [line for line in COMMANDS if line.startswith(("agentspec generate", "agentspec replay"))]
+)
+def test_the_readmes_short_commands_run(
+    command: str, default_model: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "qwen" in command:
+        pytest.skip("needs a model that is too large for a test")
+    monkeypatch.chdir(REPOSITORY)
+    app(shlex.split(command)[1:], standalone_mode=False)
+    assert capsys.readouterr().out.strip()
