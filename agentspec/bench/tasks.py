@@ -41,8 +41,8 @@ class Task:
         return bool(self.tools) or self.json_schema is not None
 
 
-def read_tasks(categories: Sequence[str] = tuple(CATEGORIES)) -> list[Task]:
-    """The prompts of some categories.
+def read_tasks(categories: Sequence[str] = tuple(CATEGORIES), each: int | None = None) -> list[Task]:
+    """The prompts of some categories: all of each, or the first so many.
 
     Raises:
         ConfigError: There is no such category.
@@ -52,7 +52,13 @@ def read_tasks(categories: Sequence[str] = tuple(CATEGORIES)) -> list[Task]:
             raise ConfigError(f"no tasks are called {category!r}; there are: {', '.join(CATEGORIES)}")
     data = json.loads((files("agentspec.bench") / "tasks.json").read_text(encoding="utf-8"))
     texts = {name: "\n".join(lines) for name, lines in data["files"].items()}
-    return [_read(task, texts, data["tools"]) for task in data["tasks"] if task["category"] in categories]
+    listed = {category: [task for task in data["tasks"] if task["category"] == category] for category in CATEGORIES}
+    return [
+        _read(task, texts, data["tools"])
+        for category in CATEGORIES
+        if category in categories
+        for task in listed[category][:each]
+    ]
 
 
 def _read(task: Mapping[str, Any], texts: Mapping[str, str], tools: Sequence[Mapping[str, Any]]) -> Task:

@@ -32,24 +32,30 @@ def bench(
     tasks: Annotated[
         str, typer.Option(metavar="LIST", help="Of tool, rewrite, json and prose, with commas.")
     ] = "tool,rewrite,json,prose",
+    each: Annotated[int | None, typer.Option(metavar="N", help="Only the first N tasks of each category.")] = None,
     runs: Annotated[int, typer.Option(metavar="N", help="How often each task is run.")] = 1,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens of an answer.")] = 256,
     cost: Annotated[bool, typer.Option("--cost", help="Only measure what a forward costs by its tokens.")] = False,
+    packing: Annotated[
+        str, typer.Option(metavar="KIND", help="With --cost, of CPU weights: half (the default) or float32.")
+    ] = "half",
     as_json: Json = False,
 ) -> None:
     """Measure decoding speed, task by task, all modes in turn."""
     if against not in (None, "transformers"):
         raise ConfigError(f"--against takes transformers, not {against!r}")
-    for name, value, least in (("--runs", runs, 1), ("--max-tokens", max_tokens, 2)):
-        if value < least:
+    if packing not in ("half", "float32"):
+        raise ConfigError(f"--packing takes half or float32, not {packing!r}")
+    for name, value, least in (("--runs", runs, 1), ("--max-tokens", max_tokens, 2), ("--each", each, 1)):
+        if value is not None and value < least:
             raise ConfigError(f"{name} must be at least {least}, not {value}")
     from agentspec.models.embedded import resolve
 
     if cost:
-        _cost(str(resolve(model)), as_json=as_json)
+        _cost(str(resolve(model)), half=packing == "half", against=against is not None, as_json=as_json)
         return
     names = (str(resolve(model)), None if draft is None else str(resolve(draft)))
-    report, complete = _bench(names, tasks, runs=runs, max_tokens=max_tokens, against=against is not None)
+    report, complete = _bench(names, (tasks, each), runs=runs, max_tokens=max_tokens, against=against is not None)
     if as_json:
         print_json(report)
     else:
@@ -63,13 +69,14 @@ def bench(
 
 
 def _bench(
-    names: tuple[str, str | None], categories: str, *, runs: int, max_tokens: int, against: bool
+    names: tuple[str, str | None], chosen: tuple[str, int | None], *, runs: int, max_tokens: int, against: bool
 ) -> tuple[dict[str, Any], bool]:
     """The report, and whether all of it was measured."""
     from agentspec.bench.report import NOTES, measurement_wire, summarize
     from agentspec.bench.tasks import read_tasks
 
-    tasks = read_tasks([name.strip() for name in categories.split(",") if name.strip()])
+    categories, each = chosen
+    tasks = read_tasks([name.strip() for name in categories.split(",") if name.strip()], each)
     if not tasks:
         raise ConfigError("--tasks names no task")
     from agentspec.bench.measure import Contest
@@ -157,19 +164,34 @@ def _figure(value: float | None, unit: str = "") -> str:
     return "-" if value is None else f"{value:.2f}{unit}" if unit else f"{value:.1f}"
 
 
-def _cost(name: str, *, as_json: bool) -> None:
-    from agentspec.models.cost import measure_cost
+def _cost(name: str, *, half: bool, against: bool, as_json: bool) -> None:
+    """What a forward costs by its tokens behind a context of 512, ours and theirs in turn."""
+    from agentspec.models.cost import take_turns, target_step
     from agentspec.models.load import load_target
 
-    seconds = measure_cost(load_target(name))
-    narrow = seconds[min(seconds)]
-    rows = {
-        width: {"ms": round(1000 * took, 3), "relative": round(took / narrow, 3)} for width, took in seconds.items()
-    }
+    context = 512
+    steps = {"agentspec": target_step(load_target(name, half=half), context)}
+    if against:
+        from agentspec.models.reference import Reference
+
+        steps["transformers"] = Reference.load(name).step(context)
+    found = take_turns(steps)
     if as_json:
-        print_json({"model": name, "context": 512, "cost": rows})
+        milliseconds = {
+            whose: {str(width): round(1000 * took, 3) for width, took in costs.items()}
+            for whose, costs in found.items()
+        }
+        print_json(
+            {"model": name, "context": context, "packing": "half" if half else "float32", "cost_ms": milliseconds}
+        )
         return
-    table = new_table("tokens in a forward", "ms", "relative", numeric=("tokens in a forward", "ms", "relative"))
-    for width, cost in rows.items():
-        table.add_row(str(width), f"{cost['ms']:.1f}", f"{cost['relative']:.2f}")
+    columns = [column for whose in found for column in (f"{whose}, ms", "relative")]
+    table = new_table("tokens in a forward", *columns, numeric=("tokens in a forward", *columns))
+    for width in next(iter(found.values())):
+        cells = (
+            cell
+            for costs in found.values()
+            for cell in (f"{1000 * costs[width]:.1f}", f"{costs[width] / costs[1]:.2f}")
+        )
+        table.add_row(str(width), *cells)
     out.print(table)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
 
 from agentspec.draft import Draft
 from agentspec.models.base import Row, TargetModel
 
+Step = Callable[[int], None]
+"""Runs one forward of so many tokens behind a context that is in the cache already, and leaves that as it was."""
+
+ROWS = (1, 2, 4, 8, 16)
+
 
 def measure_cost(
-    target: TargetModel, rows: Sequence[int] = (1, 2, 4, 8, 16), context: int = 512, repeats: int = 7
+    target: TargetModel, rows: Sequence[int] = ROWS, context: int = 512, repeats: int = 7
 ) -> dict[int, float]:
     """Seconds of one forward, median, by the tokens it verifies: one pending token and a chain of guesses.
-
-    The widths take turns, so that whatever else the machine does falls on all of them.
 
     Args:
         target: What to measure; must have `context + max(rows)` tokens of context.
@@ -23,19 +26,44 @@ def measure_cost(
         context: Committed tokens before them.
         repeats: Turns after a first one that isn't counted.
     """
-    slot = target.open()
-    committed = [1 + place % (target.vocab_size - 1) for place in range(context)]
-    prompt = Row(slot, committed)
-    target.forward([prompt])
-    slot.commit(prompt, ())
-    seconds: dict[int, list[float]] = {width: [] for width in rows}
+    return take_turns({"": target_step(target, context)}, rows, repeats)[""]
+
+
+def take_turns(steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: int = 7) -> dict[str, dict[int, float]]:
+    """Seconds of one forward, median, by whose it is and by its tokens.
+
+    All of them take turns, so that whatever else the machine does falls on all of them.
+
+    Args:
+        steps: By name.
+        rows: Tokens in the forward, each at least 1.
+        repeats: Turns after a first one that isn't counted.
+    """
+    seconds: dict[str, dict[int, list[float]]] = {name: {width: [] for width in rows} for name in steps}
     for turn in range(repeats + 1):
         for width in rows:
-            guesses = [place % target.vocab_size for place in range(width - 1)]
-            row = Row(slot, (1,), Draft.chain(guesses, "cost"))
-            start = perf_counter()
-            target.forward([row]).logits[0, 0].item()
-            if turn:
-                seconds[width].append(perf_counter() - start)
-    slot.close()
-    return {width: median(measured) for width, measured in seconds.items()}
+            for name, step in steps.items():
+                start = perf_counter()
+                step(width)
+                if turn:
+                    seconds[name][width].append(perf_counter() - start)
+    return {name: {width: median(took) for width, took in found.items()} for name, found in seconds.items()}
+
+
+def filler(vocab_size: int, length: int) -> list[int]:
+    """So many tokens that mean nothing."""
+    return [1 + place % (vocab_size - 1) for place in range(length)]
+
+
+def target_step(target: TargetModel, context: int) -> Step:
+    """A target's forward behind `context` committed tokens."""
+    slot = target.open()
+    prompt = Row(slot, filler(target.vocab_size, context))
+    target.forward([prompt])
+    slot.commit(prompt, ())
+
+    def step(width: int) -> None:
+        row = Row(slot, (1,), Draft.chain(filler(target.vocab_size, width - 1), "cost"))
+        target.forward([row]).logits[0, 0].item()
+
+    return step

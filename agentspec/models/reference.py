@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from time import perf_counter
 from typing import Literal, Self
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, PreTrainedModel
 
+from agentspec.models.cost import Step, filler
 from agentspec.models.device import best_device
 from agentspec.models.load import load_tokenizer
 from agentspec.models.quiet import quiet
@@ -96,6 +98,24 @@ class Reference:
         seconds = perf_counter() - clock.start
         tokens = tuple(found[0, len(prompt) :].tolist())
         return ReferenceRun(tokens, clock.first_tokens, clock.first_seconds, seconds)
+
+    def step(self, context: int) -> Step:
+        """A forward behind `context` tokens in its default cache, for `agentspec.models.cost`."""
+        model, cache = self._model, DynamicCache(config=self._model.config)
+        name = "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
+        size = model.get_input_embeddings().num_embeddings
+
+        def run(tokens: Sequence[int]) -> None:
+            inputs = torch.tensor([list(tokens)], device=model.device)
+            with torch.inference_mode():
+                model(inputs, **{name: cache}).logits[0, -1, 0].item()
+
+        def step(width: int) -> None:
+            run(filler(size, width))
+            cache.crop(-width)
+
+        run(filler(size, context))
+        return step
 
 
 class _Clock:

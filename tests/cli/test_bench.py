@@ -7,6 +7,7 @@ from agentspec.bench.measure import Contest, Measurement
 from agentspec.bench.report import summarize
 from agentspec.bench.tasks import CATEGORIES, Task, read_tasks
 from agentspec.models.reference import ReferenceRun
+from agentspec.models.toy import tiny_target
 from agentspec.trace import Stats
 
 
@@ -95,6 +96,7 @@ def test_ratios_are_of_runs_side_by_side_and_then_the_median():
 def test_every_category_has_prompts_and_every_placeholder_is_filled():
     tasks = read_tasks()
 
+    assert [task.category for task in read_tasks(["prose", "tool"], 1)] == ["tool", "prose"]
     assert {task.category for task in tasks} == set(CATEGORIES)
     assert not any("{{" in message["content"] for task in tasks for message in task.messages)
     assert all(task.held == (task.category in ("tool", "json")) for task in tasks)
@@ -113,11 +115,12 @@ def test_bad_input_is_one_line(shell, reference, tmp_path, arguments, message):
     assert shell("bench", "--model", str(tmp_path), *arguments) == (2, "", f"error: {message}\n")
 
 
-def test_the_cost_of_a_forward_is_relative_to_the_narrowest(shell, monkeypatch, tmp_path):
-    monkeypatch.setattr("agentspec.models.load.load_target", lambda name: name)
-    monkeypatch.setattr("agentspec.models.cost.measure_cost", lambda target: {1: 0.01, 4: 0.015})
+def test_the_cost_of_a_forward_is_relative_to_one_token(shell, monkeypatch, tmp_path):
+    monkeypatch.setattr("agentspec.models.load.load_target", lambda name, *, half: tiny_target())
+    monkeypatch.setattr("agentspec.models.cost.take_turns", lambda steps: {name: {1: 0.01, 4: 0.015} for name in steps})
 
-    assert json.loads(shell("bench", "--cost", "--json", "-m", str(tmp_path))[1])["cost"] == {
-        "1": {"ms": 10.0, "relative": 1.0},
-        "4": {"ms": 15.0, "relative": 1.5},
+    assert json.loads(shell("bench", "--cost", "--json", "-m", str(tmp_path))[1])["cost_ms"] == {
+        "agentspec": {"1": 10.0, "4": 15.0}
     }
+    rows = [line.split() for line in shell("bench", "--cost", "-m", str(tmp_path))[1].splitlines()]
+    assert rows[1:] == [["1", "10.0", "1.00"], ["4", "15.0", "1.50"]]

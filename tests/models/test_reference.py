@@ -45,6 +45,19 @@ def test_each_mode_writes_the_greedy_answer(mode):
     assert 0 < found.first_seconds <= found.seconds
 
 
+def test_a_step_leaves_the_cache_as_it_was(monkeypatch):
+    model = tiny()
+    step = Reference(model, eos=[63]).step(context=20)
+    positions = []
+    model.model.layers[0].register_forward_pre_hook(
+        lambda layer, args, kwargs: positions.append(kwargs["position_ids"][0].tolist()), with_kwargs=True
+    )
+
+    for width in (1, 4, 2):
+        step(width)
+    assert positions == [[20], [20, 21, 22, 23], [20, 21]]
+
+
 def test_an_end_token_ends_the_answer_unless_the_length_is_exact():
     model, prompt = tiny(), [1, 2, 3]
     end = greedy(model, prompt, 3)[2]
