@@ -48,7 +48,7 @@ class Stats:
         forwards: Forwards that gave tokens, the one that finished the prompt included.
         tokens: What they gave.
         drafted: Draft nodes verified, by source; 0 for a source that was asked and never guessed.
-        accepted: Draft nodes accepted, by source.
+        accepted: Draft nodes accepted, by source, likewise.
         segments: The same four by segment: `{"tool_call": {"forwards": 3, "tokens": 9, ...}}`.
         prefill_tokens: Prompt tokens that went through the model; the rest came from the prefix cache.
         prefill_ms: From the request's admission to its first token.

@@ -14,7 +14,7 @@ import typer
 from agentspec.cli.console import err, print_json
 from agentspec.cli.options import DraftModel, Json, Model
 from agentspec.config import SamplingParams
-from agentspec.errors import ConfigError
+from agentspec.errors import ConfigError, PromptError
 
 if TYPE_CHECKING:
     from agentspec.local.ask import Options, Prompt
@@ -92,6 +92,8 @@ def _prompt(prompt: str, system: str | None, *, raw: bool, with_tools: bool) -> 
     if raw and (system is not None or with_tools):
         raise ConfigError("--raw takes the prompt as it is, so it does not go with --system or --tools")
     text = sys.stdin.read() if prompt == "-" else prompt
+    if not text.strip():
+        raise PromptError("the prompt is empty: give a text, or - and something on standard input")
     if raw:
         return text
     before = [] if system is None else [{"role": "system", "content": system}]

@@ -135,7 +135,8 @@ class EngineCore:
         target = self._target
         request = Request(request_id, order, eos=target.eos, context_length=target.context_length, slot=slot)
         if order.speculate:
-            request.stats.drafted.update(dict.fromkeys(self._proposer.sources, 0))
+            for counts in (request.stats.drafted, request.stats.accepted):
+                counts.update(dict.fromkeys(self._proposer.sources, 0))
         return request
 
     def _is_cancelled(self, request: Request) -> bool:

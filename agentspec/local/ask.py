@@ -57,6 +57,8 @@ class Ask:
 
     def __post_init__(self) -> None:
         for name in self.options:
+            if name in SamplingParams.__dataclass_fields__:
+                raise ConfigError(f"{name} is a sampling parameter: give it as SamplingParams({name}=...)")
             if name not in Options.__annotations__:
                 raise ConfigError(f"no option is called {name!r}; there are: {', '.join(Options.__annotations__)}")
         if not isinstance(self.params, SamplingParams):

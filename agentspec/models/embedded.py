@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -108,7 +109,7 @@ def resolve(model: str | None) -> Path | str:
     back as it is, for the loader to find on the hub.
 
     Raises:
-        ModelNotFoundError: A `.gguf` file that isn't there, or a file that is no model.
+        ModelNotFoundError: A `.gguf` file that isn't there, a file that is no model, or a name that is no hub id.
         ModelFetchError: A known model can't be fetched, or came with another digest.
         UnsupportedModelError: A GGUF file can't be converted.
     """
@@ -123,6 +124,11 @@ def resolve(model: str | None) -> Path | str:
         return path
     if path.exists():
         raise ModelNotFoundError(f"{model} is a file: give the model's folder, or a .gguf file")
+    if "/" not in model and os.sep not in model:
+        raise ModelNotFoundError(
+            f"no model is called {model!r}: known names are {', '.join(KNOWN)}; "
+            "else give a folder, a .gguf file or a hub id (owner/name)"
+        )
     return model
 
 

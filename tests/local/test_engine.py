@@ -159,6 +159,7 @@ def test_bad_words_in_text_are_kept_out_in_the_tokenizers_spellings() -> None:
         (ASK, {"tools": [{"name": "x"}]}, ConfigError, r"tools\[0\]"),
         (ASK, {"tools": [WEATHER], "tool_choice": "wether"}, ConfigError, "wether"),
         (ASK, {"grammar": "x"}, ConfigError, "no option is called 'grammar'"),
+        (ASK, {"max_tokens": 4}, ConfigError, r"SamplingParams\(max_tokens=...\)"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_first_forward(

@@ -120,6 +120,8 @@ def test_what_a_model_may_be(tmp_path, monkeypatch):
     assert embedded.resolve(str(tmp_path)) == tmp_path
     assert embedded.resolve(f"{tmp_path}/A.GGUF") == tmp_path / "A.converted"
     assert embedded.resolve("owner/name") == "owner/name"
+    with pytest.raises(ModelNotFoundError, match="no model is called 'tinny': known names are"):
+        embedded.resolve("tinny")
     with pytest.raises(ModelNotFoundError, match=r"notes\.txt is a file: give the model's folder"):
         embedded.resolve(str(tmp_path / "notes.txt"))
     with pytest.raises(ModelNotFoundError, match="the model's name is empty"):
