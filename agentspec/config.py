@@ -68,7 +68,7 @@ class SamplingParams:
             whole = name in _WHOLE
             if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
                 raise ConfigError(f"{name} must be {'a whole' if whole else 'a'} number, not {value!r}")
-            if not (math.isfinite(value) and holds(value)):
+            if not (_finite(value) and holds(value)):
                 raise ConfigError(f"{name} must be {allowed}, not {value!r}")
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
             raise ConfigError(f"min_tokens {self.min_tokens} is more than max_tokens {self.max_tokens}: lower it")
@@ -76,10 +76,10 @@ class SamplingParams:
             if not isinstance(text, str) or not text:
                 raise ConfigError(f"stop must hold non-empty strings, not {text!r}")
         for word in self.bad_words:
-            if not word or not (isinstance(word, str) or all(isinstance(token, int) for token in word)):
+            if not ((isinstance(word, str) and word) or (isinstance(word, tuple) and word and all(map(_is_id, word)))):
                 raise ConfigError(f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}")
         for token in self.stop_token_ids:
-            if not isinstance(token, int) or token < 0:
+            if not _is_id(token):
                 raise ConfigError(f"stop_token_ids must hold token ids, not {token!r}")
 
     @classmethod
@@ -97,7 +97,7 @@ class SamplingParams:
 
 
 def _tuple_of(params: SamplingParams, name: str, value: object) -> None:
-    if not isinstance(value, Sequence):
+    if not isinstance(value, Sequence) or (name != "stop" and isinstance(value, str | bytes)):
         raise ConfigError(f"{name} must be a list, not {value!r}")
     items = (tuple(item) if isinstance(item, list) else item for item in value)
     object.__setattr__(params, name, tuple(items))
@@ -108,13 +108,23 @@ def _bias(given: object) -> dict[int, float]:
         raise ConfigError(f"logit_bias must map token ids to numbers, not {given!r}")
     bias: dict[int, float] = {}
     for token, value in given.items():
-        try:
-            bias[int(token)] = float(value)
-        except (TypeError, ValueError):
-            raise ConfigError(f"logit_bias must map token ids to numbers, not {token!r} to {value!r}") from None
-        if int(token) < 0 or not -100 <= float(value) <= 100:
-            raise ConfigError(f"logit_bias takes token ids and values in -100..100, not {token!r}: {value!r}")
+        key = int(token) if isinstance(token, str) and token.isdecimal() else token  # JSON's keys are text
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not _is_id(key) or not number or not -100 <= value <= 100:
+            raise ConfigError(f"logit_bias maps token ids to numbers in -100..100, not {token!r} to {value!r}")
+        bias[key] = float(value)
     return bias
+
+
+def _is_id(token: object) -> bool:
+    return isinstance(token, int) and not isinstance(token, bool) and token >= 0
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 _WHOLE = ("max_tokens", "min_tokens", "top_k", "seed", "n", "logprobs")
@@ -144,8 +154,9 @@ class EngineConfig:
         max_draft: The most draft nodes for one request and round; the controller goes below it where that is faster.
         prefill_chunk: The most pending tokens of one request in one forward.
         prefix_cache_tokens: Tokens kept in the K/V columns of finished requests; the latest is kept whatever its size.
-        strict: One request at a time, and every decoding forward as wide as the longest draft: plain and speculative
-            decoding then share their arithmetic, and so their tokens, in 16-bit floats too.
+        strict: One request at a time, each prompt computed anew, every decoding forward as wide as the longest draft,
+            and a context that is shorter by `max_draft`: plain and speculative decoding then share their arithmetic,
+            and so their tokens, in 16-bit floats too.
     """
 
     max_running: int = 8
@@ -161,5 +172,8 @@ class EngineConfig:
             ("prefill_chunk", 1),
             ("prefix_cache_tokens", 0),
         ):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if not isinstance(self.strict, bool):
+            raise ConfigError(f"strict must be True or False, not {self.strict!r}")

@@ -180,6 +180,13 @@ def test_logprobs_are_of_the_unprocessed_logits() -> None:
         ({"logit_bias": {1: 101}}, "logit_bias"),
         ({"min_tokens": 9, "max_tokens": 3}, "min_tokens 9 is more than max_tokens 3"),
         ({"n": 0}, "n must be"),
+        ({"logit_bias": {1.7: 5}}, "logit_bias"),
+        ({"logit_bias": {True: 5}}, "logit_bias"),
+        ({"bad_words": "abc"}, "bad_words must be a list"),
+        ({"bad_words": [(True,)]}, "bad_words"),
+        ({"bad_words": [5]}, "bad_words"),
+        ({"stop_token_ids": [True]}, "stop_token_ids"),
+        ({"repetition_penalty": 10**400}, "repetition_penalty"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(values: dict[str, object], words: str) -> None:

@@ -13,8 +13,8 @@ from agentspec.control import SpeculationController
 from agentspec.draft import EMPTY, Draft
 from agentspec.engine.request import Event, Order, Request, TokenLogprobs
 from agentspec.engine.scheduler import Scheduler
-from agentspec.errors import AgentSpecError, ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
-from agentspec.models.base import Row, TargetModel
+from agentspec.errors import AgentSpecError, ConfigError, EngineError, PromptError, PromptTooLongError
+from agentspec.models.base import Row, Slot, TargetModel
 from agentspec.models.prefix import PrefixCache
 from agentspec.proposers.base import Context, Proposer
 from agentspec.sampling import Place, logprobs, pick
@@ -55,6 +55,8 @@ class EngineCore:
         self._proposer = proposer
         self._controller = controller
         self._chunk = config.prefill_chunk
+        self._strict = config.strict
+        self._context_length = target.context_length - (config.max_draft if config.strict else 0)
         self._drafts_behind = 1 if config.strict else self._chunk
         self._prefixes = PrefixCache(target.open, config.prefix_cache_tokens)
         self._scheduler = Scheduler(1 if config.strict else config.max_running, self._start)
@@ -70,9 +72,9 @@ class EngineCore:
         Raises:
             PromptTooLongError: The prompt leaves no room in the context.
             PromptError: The prompt is empty or holds an id outside the vocabulary.
-            ConfigError: The seed is missing.
+            ConfigError: The seed is missing, or a parameter names an id outside the vocabulary.
         """
-        length, context = len(order.prompt), self._target.context_length
+        length, context = len(order.prompt), self._context_length
         if not length:
             raise PromptError("the prompt is empty: give it at least one token")
         if length >= context:
@@ -85,7 +87,13 @@ class EngineCore:
                 raise PromptError(
                     f"token id {token} of the prompt is outside the vocabulary of {self._target.vocab_size}"
                 )
-        if order.params.seed is None:
+        params, size = order.params, self._target.vocab_size
+        named = (*params.stop_token_ids, *params.logit_bias, *(token for word in params.bad_words for token in word))
+        if outside := [token for token in named if not (isinstance(token, int) and token < size)]:
+            raise ConfigError(
+                f"token id {outside[0]} of stop_token_ids, logit_bias or bad_words is outside the vocabulary of {size}"
+            )
+        if params.seed is None:
             raise ConfigError("an order to the engine core needs a seed")
 
     def add(self, order: Order) -> int:
@@ -130,14 +138,23 @@ class EngineCore:
         self.fail(EngineError("the engine was closed"))
         self._prefixes.close()
 
-    def _start(self, request_id: int, order: Order) -> Request:
-        slot = self._prefixes.take(order.prompt, [request.slot for request in self._scheduler.running])
-        target = self._target
-        request = Request(request_id, order, eos=target.eos, context_length=target.context_length, slot=slot)
+    def _start(self, request_id: int, order: Order) -> Request | None:
+        """A running request for an order; None, and an answer, if there is no room for it or its guide can't start."""
+        try:
+            slot = self._slot(order)
+            request = Request(request_id, order, eos=self._target.eos, context_length=self._context_length, slot=slot)
+        except Exception as error:  # whatever it is, the one who waits for this order has to hear of it
+            order.listener(Event(finish_reason="error", error=_failure("a request could not be started", error)))
+            return None
         if order.speculate:
             for counts in (request.stats.drafted, request.stats.accepted):
                 counts.update(dict.fromkeys(self._proposer.sources, 0))
         return request
+
+    def _slot(self, order: Order) -> Slot:
+        if self._strict:
+            return self._target.open()
+        return self._prefixes.take(order.prompt, [request.slot for request in self._scheduler.running])
 
     def _is_cancelled(self, request: Request) -> bool:
         if request.cancelled:
@@ -168,8 +185,8 @@ class EngineCore:
                 request, context = requests[place], contexts[place]
                 legal = request.legal(guess, self._target.vocab_size, context.budget)
                 drafts[place] = self._controller.trim(legal, request.segment, rows=len(requests))
-        except Exception:  # a guess may cost time, never an answer
-            _LOG.warning("drafting failed; this round goes on without", exc_info=True)
+        except Exception as error:  # a guess may cost time, never an answer
+            _LOG.warning("drafting failed, this round goes on without: %r", error)
             return [EMPTY] * len(requests)
         return drafts
 
@@ -194,8 +211,8 @@ class EngineCore:
         try:
             outcome = verify(row.draft, pick(part.logits, part.places))
             tokens = request.accept(row.draft, outcome)
-        except GrammarError as error:
-            request.fail(error)
+        except Exception as error:  # this request alone: the others of the batch have nothing to do with it
+            request.fail(error if isinstance(error, AgentSpecError) else _failure("a pick failed", error))
             request.tell()
             return
         path = outcome.path[: max(len(tokens) - 1, 0)]
@@ -224,7 +241,13 @@ class EngineCore:
     def _retire(self) -> None:
         for request in self._scheduler.retire():
             self._proposer.finish(request.id)
-            if request.finish_reason == "error":
+            if request.finish_reason == "error" or self._strict:
                 request.slot.close()
             else:
                 self._prefixes.give(request.slot)
+
+
+def _failure(what: str, error: Exception) -> EngineError:
+    failure = EngineError(f"{what}: {error!r}")
+    failure.__cause__ = error
+    return failure

@@ -128,13 +128,15 @@ class Request:
     def context(self, budget: int, rate: float) -> Context:
         """What proposers see; the last token that may be written is never drafted, the target gives it anyway."""
         most = min(budget, self._limit - self.written - 1) if self.order.speculate else 0
-        return Context(self.id, self.tokens, self._cursor, self.order.params, self._seed, max(most, 0), rate)
+        return Context(self.id, list(self.tokens), self._cursor, self.order.params, self._seed, max(most, 0), rate)
 
     def legal(self, draft: Draft, vocab_size: int, budget: int) -> Draft:
         """The draft without nodes that can't be accepted: outside grammar or vocabulary, or after an end token."""
         cursors: dict[int, Cursor] = {ROOT: self._cursor}
         for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
-            if len(cursors) > budget or parent not in cursors or not 0 <= token < vocab_size:
+            if len(cursors) > budget or parent not in cursors:
+                continue
+            if not isinstance(token, int) or not 0 <= token < vocab_size:
                 continue
             if parent != ROOT and draft.tokens[parent] in self._eos:
                 continue

@@ -14,10 +14,10 @@ class Scheduler:
 
     Args:
         max_running: The most requests in one batch.
-        start: Makes a request of an id and an order: finds it a slot.
+        start: Makes a request of an id and an order: finds it a slot. None: it could not, and has told the caller.
     """
 
-    def __init__(self, max_running: int, start: Callable[[int, Order], Request]) -> None:
+    def __init__(self, max_running: int, start: Callable[[int, Order], Request | None]) -> None:
         self._max_running = max_running
         self._start = start
         self._waiting: deque[tuple[int, Order]] = deque()
@@ -45,7 +45,8 @@ class Scheduler:
             if order.branch and any(not request.written for request in self.running):
                 break
             self._waiting.popleft()
-            self.running.append(self._start(request_id, order))
+            if request := self._start(request_id, order):
+                self.running.append(request)
         return self.running
 
     def cancel(self, request_id: int) -> Order | None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
+from weakref import WeakSet
 
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Order
 from agentspec.errors import AgentSpecError, EngineError
 
 _LOG = logging.getLogger(__name__)
+
+
+_RUNNING: WeakSet[EngineWorker] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """A thread that is inside torch when Python is taken down would abort the process."""
+    for worker in list(_RUNNING):
+        worker.close()
 
 
 class Ticket:
@@ -86,19 +98,21 @@ class EngineWorker:
             if self._closed:
                 raise EngineError("the engine was closed: load another one")
             if self._thread is None:
+                _RUNNING.add(self)
                 self._thread = threading.Thread(target=self._run, name="agentspec-engine", daemon=True)
                 self._thread.start()
             self._inbox.put(message)
 
     def _run(self) -> None:
-        while self._read():
-            if self._core.idle:
-                continue
+        going_on = True
+        while going_on:
             try:
-                self._core.step()
+                going_on = self._read()
+                if going_on and not self._core.idle:
+                    self._core.step()
             except AgentSpecError as error:
                 self._core.fail(error)
-            except Exception as error:  # the thread must outlive whatever a model or a listener throws
+            except BaseException as error:  # the thread must outlive whatever a model, proposer or listener throws
                 _LOG.exception("a round of the engine failed")
                 failure = EngineError(f"a round of the engine failed: {error!r}")
                 failure.__cause__ = error

@@ -47,6 +47,15 @@ class Options(TypedDict, total=False):
     speculate: bool | None
 
 
+_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "regex": (str, "a text"),
+    "lark": (str, "a text"),
+    "tools": ((list, tuple), "a list of OpenAI tools"),
+    "parallel_tool_calls": (bool, "True or False"),
+    "speculate": (bool, "True or False"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What a caller asks for; see `Engine.generate` and `Options`."""
@@ -56,11 +65,14 @@ class Ask:
     options: Options
 
     def __post_init__(self) -> None:
-        for name in self.options:
+        for name, value in self.options.items():
             if name in SamplingParams.__dataclass_fields__:
                 raise ConfigError(f"{name} is a sampling parameter: give it as SamplingParams({name}=...)")
             if name not in Options.__annotations__:
                 raise ConfigError(f"no option is called {name!r}; there are: {', '.join(Options.__annotations__)}")
+            kind, words = _KINDS.get(name, (object, ""))
+            if value is not None and not isinstance(value, kind):
+                raise ConfigError(f"{name} must be {words}, not {value!r}")
         if not isinstance(self.params, SamplingParams):
             raise ConfigError(f"params must be SamplingParams, not {type(self.params).__name__}")
 
@@ -111,6 +123,8 @@ class Asker:
 
     def tokens(self, prompt: Prompt, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> list[int]:
         """The prompt's tokens. A string is taken as it is, but as a user's message where there are tools to show."""
+        if isinstance(prompt, bytes):
+            raise PromptError("the prompt is bytes: decode it to text, or give a list of token ids")
         if isinstance(prompt, str) and not tools:
             return list(self._tokenizer.encode(prompt, add_special_tokens=True))
         if isinstance(prompt, str):

@@ -75,7 +75,9 @@ class Engine:
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,
         )
-        config = config or EngineConfig()
+        config = EngineConfig() if config is None else config
+        if not isinstance(config, EngineConfig):
+            raise ConfigError(f"config must be an EngineConfig, not {config!r}")
         loaded = load_models(model, draft, placement=placement, config=config)
         return cls(loaded.core(proposers, config), loaded.asker, speculate=speculate)
 
@@ -114,7 +116,7 @@ class Engine:
         orders, (reader,) = self._read(prompt, params, options, most=1)
         queue: SimpleQueue[Event] = SimpleQueue()
         tickets = self._submit(orders, [queue.put])
-        return _events(queue, reader, tickets)
+        return _Stream(queue, reader, tickets)
 
     async def agenerate(
         self, prompt: Prompt, params: SamplingParams | None = None, **options: Unpack[Options]
@@ -208,15 +210,32 @@ def _drain(queue: SimpleQueue[Event], reader: Reader) -> Result:
     return result
 
 
-def _events(queue: SimpleQueue[Event], reader: Reader, tickets: Sequence[Ticket]) -> Iterator[StreamEvent]:
-    try:
-        result = None
-        while result is None:
-            event = reader.read(queue.get())
-            result = event.result
-            yield event
-    finally:
-        _cancel(tickets)
+class _Stream(Iterator[StreamEvent]):
+    """One answer's events; left early, closed or dropped, it cancels the request."""
+
+    def __init__(self, queue: SimpleQueue[Event], reader: Reader, tickets: Sequence[Ticket]) -> None:
+        self._queue, self._reader, self._tickets = queue, reader, tickets
+        self._over = False
+
+    def __next__(self) -> StreamEvent:
+        if self._over:
+            raise StopIteration
+        try:
+            event = self._reader.read(self._queue.get())
+        except BaseException:
+            self.close()
+            raise
+        self._over = event.result is not None
+        return event
+
+    def close(self) -> None:
+        """End the request within a round, if it still runs."""
+        if not self._over:
+            self._over = True
+            _cancel(self._tickets)
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def _cancel(tickets: Sequence[Ticket]) -> None:

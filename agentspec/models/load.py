@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -19,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from agentspec.errors import ConfigError, ModelError, ModelNotFoundError, UnsupportedModelError
 from agentspec.models.device import best_device
 from agentspec.models.hf import HFTarget
 from agentspec.models.prepack import prepack_linears
@@ -69,7 +70,9 @@ def load_target(
     config = _read_config(name, trust_remote_code)
     _refuse(name, config, trust_remote_code)
     _refuse_pickle(name, allow_pickle)
-    place = None if device_map is not None else torch.device(device) if device is not None else best_device()
+    if device is not None and device_map is not None:
+        raise ConfigError(f"device {device!r} and device_map are both given: leave one of them out")
+    place = None if device_map is not None else _usable(device) if device is not None else best_device()
     kind = _dtype(dtype) if dtype is not None else torch.float32 if place == torch.device("cpu") else "auto"
     with quiet(), _translated(name):
         loaded, info = AutoModelForCausalLM.from_pretrained(
@@ -89,6 +92,15 @@ def load_target(
         prepack_linears(loaded, half=half)
     widths = (strict_width,) if strict_width else _CUDA_WIDTHS if place is not None and place.type == "cuda" else ()
     return HFTarget(loaded, eos=_eos(loaded, tokenizer), static_widths=widths)
+
+
+def _usable(device: str | torch.device) -> torch.device:
+    """The device, if something can be put there."""
+    try:
+        torch.zeros(1, device=device).cpu()
+        return torch.device(device)
+    except (AssertionError, RuntimeError, TypeError, NotImplementedError) as error:
+        raise ConfigError(f"device {device!r} can't be used here: {_line(error)}") from error
 
 
 def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
@@ -179,7 +191,7 @@ def _eos(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> s
 
 
 def _dtype(given: str | torch.dtype) -> torch.dtype:
-    found = given if isinstance(given, torch.dtype) else getattr(torch, given, None)
+    found = given if isinstance(given, torch.dtype) else getattr(torch, str(given), None)
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ModelError(f"dtype {given!r} is not one of float32, bfloat16, float16")
     return found
@@ -192,7 +204,7 @@ def _translated(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ModelNotFoundError(f"can't load {name}: {_line(error)}") from error
-    except (ValueError, ImportError, KeyError, RuntimeError) as error:
+    except (ValueError, ImportError, KeyError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"can't load {name}: {_line(error)}") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import ERROR, getLogger
 
 from transformers.utils import logging
 
@@ -13,6 +14,9 @@ from transformers.utils import logging
 def quiet() -> Iterator[None]:
     """Silence transformers within the block, and leave its settings as they were."""
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    hub = getLogger("huggingface_hub")
+    hub_level = hub.level
+    hub.setLevel(ERROR)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -21,5 +25,6 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.set_verbosity(verbosity)
+        hub.setLevel(hub_level)
         if bars:
             logging.enable_progress_bar()

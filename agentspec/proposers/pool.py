@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from agentspec.draft import EMPTY, Draft
+from agentspec.errors import GrammarError
 from agentspec.grammar.base import Cursor
 from agentspec.proposers.base import Chance, Context, Proposer
 from agentspec.verify import Outcome
@@ -73,8 +74,10 @@ class ProposerPool:
 
     def _ask(self, member: Proposer, contexts: Sequence[Context]) -> Sequence[Draft]:
         answers: list[Sequence[Draft]] = []
-        self._guard(member, lambda: answers.append(member.propose(contexts)))
-        return answers[0] if answers and len(answers[0]) == len(contexts) else [EMPTY] * len(contexts)
+        self._guard(member, lambda: answers.append(list(member.propose(contexts))))
+        if not answers or len(answers[0]) != len(contexts):
+            return [EMPTY] * len(contexts)
+        return [answer if isinstance(answer, Draft) else EMPTY for answer in answers[0]]
 
     def _guard(self, member: Proposer, call: Callable[[], object]) -> None:
         try:
@@ -105,8 +108,8 @@ class _Chain:
         kept: list[int] = []
         for node in _first_branch(answer)[: self.context.budget]:
             likely = chance(answer.sources[node], cursor.segment, answer.scores[node])
-            following = cursor.advance(answer.tokens[node])
-            if following is None or likely < least:
+            following = _after(cursor, answer.tokens[node])
+            if following is None or not likely >= least:
                 break
             cursor, reach = following, reach * likely
             kept.append(node)
@@ -125,6 +128,14 @@ class _Chain:
             cursor=cursor,
             budget=before.budget - len(addition),
         )
+
+
+def _after(cursor: Cursor, token: int) -> Cursor | None:
+    """The place after `token`; None too where the grammar can't go on, which its request will hear from the target."""
+    try:
+        return cursor.advance(token)
+    except GrammarError:
+        return None
 
 
 def _first_branch(draft: Draft) -> tuple[int, ...]:

@@ -35,9 +35,13 @@ def build_proposer(
     """
     if wanted is None:
         wanted = NAMES if draft_model else NAMES[:2]
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence):
+        raise ConfigError(f"proposers must be a list of {', '.join(NAMES)} or proposers of your own, not {wanted!r}")
     members: list[Proposer] = []
     for each in wanted:
         if not isinstance(each, str):
+            if not callable(getattr(each, "propose", None)) or not hasattr(each, "sources"):
+                raise ConfigError(f"{each!r} is no proposer: see agentspec.proposers.base")
             members.append(each)
         elif each == "grammar":
             members.append(GrammarProposer())

@@ -5,14 +5,15 @@ import logging
 import pytest
 
 from agentspec.config import EngineConfig, SamplingParams
+from agentspec.draft import Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, Order
 from agentspec.errors import ConfigError, EngineError, GrammarDeadEndError, PromptError, PromptTooLongError
 from agentspec.models.base import Output, Row
 from agentspec.models.toy import tiny_target
-from agentspec.proposers.base import Off
+from agentspec.proposers.base import Context, Off
 from agentspec.proposers.pool import ProposerPool
-from agentspec.testing import FixedController, ScriptedProposer, ScriptedTarget, order, run
+from agentspec.testing import FixedController, ScriptedProposer, ScriptedSlot, ScriptedTarget, order, run
 
 END = 9
 
@@ -184,6 +185,46 @@ def test_a_prompt_that_cannot_be_used_is_refused_before_it_costs(
     with pytest.raises(error, match=words):
         core_of(target).add(order(prompt))
     assert target.forwards == 0
+
+
+@pytest.mark.parametrize("params", [{"stop_token_ids": [10]}, {"logit_bias": {10: 1}}, {"bad_words": [(1, 10)]}])
+def test_a_parameter_that_names_an_id_outside_the_vocabulary_is_refused(params: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="token id 10 of stop_token_ids, logit_bias or bad_words"):
+        core_of(counting()).add(order([1], **params))
+
+
+class Full(ScriptedTarget):
+    """Has memory for one slot."""
+
+    def open(self) -> ScriptedSlot:
+        if self.slots:
+            raise RuntimeError("out of memory")
+        return super().open()
+
+
+def test_a_request_that_cannot_start_is_told_and_the_others_go_on() -> None:
+    target = Full(lambda tokens: {len(tokens) % 8: 5.0}, vocab_size=10)
+    core, told, fine = core_of(target), list[Event](), list[Event]()
+    core.add(Order(prompt=[1], params=SamplingParams(seed=0, max_tokens=3), listener=fine.append))
+    core.step()
+    core.add(Order(prompt=[2], params=SamplingParams(seed=0), listener=told.append))
+    while not core.idle:
+        core.step()
+    assert "out of memory" in str(told[-1].error)
+    assert fine[-1].finish_reason == "length"
+
+
+class Meddling(ScriptedProposer):
+    def propose(self, contexts: list[Context]) -> list[Draft]:  # type: ignore[override]
+        for context in contexts:
+            context.tokens.append(7)  # type: ignore[attr-defined]
+        return [Draft.chain([3.0, 4.0], "x", float("nan")) for _ in contexts]  # type: ignore[list-item]
+
+
+def test_a_proposer_can_neither_change_the_tokens_nor_pass_on_what_is_none() -> None:
+    for proposer in (Meddling(), ProposerPool([Meddling()])):
+        (answer,) = run(counting(), proposer, order([1, 2, 3], max_tokens=4))
+        assert answer.tokens == (3, 4, 5, 6)
 
 
 def test_an_order_without_a_seed_is_refused() -> None:

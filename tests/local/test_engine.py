@@ -101,6 +101,15 @@ def test_a_stream_is_the_answer_in_pieces_and_cancels_when_it_is_left() -> None:
         assert engine.generate(ASK).text == text.decode()
 
 
+def test_a_stream_that_is_dropped_unread_ends_within_a_round() -> None:
+    target = after(len(ASK), [97] * 3000)
+    with engine_for(target) as engine:
+        stream = engine.stream(ASK)
+        del stream
+        engine.generate([1], SamplingParams(max_tokens=1))
+        assert target.forwards < 50
+
+
 def test_stop_strings_cut_the_text_alike_streamed_and_whole() -> None:
     params = SamplingParams(stop=["END"])
     with writes(b"abcENDxyz") as engine:
@@ -158,6 +167,10 @@ def test_bad_words_in_text_are_kept_out_in_the_tokenizers_spellings() -> None:
         (ASK, {"tools": [WEATHER], "regex": "a"}, ConfigError, "regex and tools"),
         (ASK, {"tools": [{"name": "x"}]}, ConfigError, r"tools\[0\]"),
         (ASK, {"tools": [WEATHER], "tool_choice": "wether"}, ConfigError, "wether"),
+        (b"abc", {}, PromptError, "bytes"),
+        (ASK, {"regex": 5}, ConfigError, "regex must be a text"),
+        (ASK, {"speculate": "no"}, ConfigError, "speculate must be True or False"),
+        (ASK, {"tools": 5}, ConfigError, "tools must be a list"),
         (ASK, {"grammar": "x"}, ConfigError, "no option is called 'grammar'"),
         (ASK, {"max_tokens": 4}, ConfigError, r"SamplingParams\(max_tokens=...\)"),
     ],
