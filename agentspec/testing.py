@@ -13,6 +13,7 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, FinishReason, Order
 from agentspec.models.base import Output, Row, TargetModel
+from agentspec.models.prefix import shared_prefix
 from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.verify import Outcome
 
@@ -25,9 +26,7 @@ class ScriptedSlot:
 
     def sync(self, tokens: Sequence[int]) -> Sequence[int]:
         """Keep the shared prefix, return what is pending."""
-        keep = 0
-        while keep < min(len(self.tokens), len(tokens) - 1) and self.tokens[keep] == tokens[keep]:
-            keep += 1
+        keep = shared_prefix(self.tokens, list(tokens[:-1]))
         del self.tokens[keep:]
         return tokens[keep:]
 

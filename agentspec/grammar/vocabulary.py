@@ -114,6 +114,11 @@ class Vocabulary:
             encode=_Splitter(backend, tokens),
         )
 
+    def ending(self, eos: Iterable[int]) -> Vocabulary:
+        """The same tokens, with these ids as end tokens too; ids beyond the tokenizer are left out."""
+        ends = [*self.eos, *(token for token in eos if token < len(self))]
+        return Vocabulary(self.tokens, special=self.special, eos=ends, encode=self._encode)
+
     def __len__(self) -> int:
         return len(self.tokens)
 

@@ -57,7 +57,7 @@ def load_models(model: str | None, draft: str | None, *, placement: Placement, c
         check_same_text(vocabulary, Vocabulary.of(draft_tokenizer))
     target = _load(name, placement, tokenizer, strict_width=1 + config.max_draft if config.strict else None)
     draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
-    vocabulary = Vocabulary.of(tokenizer, eos=target.eos)
+    vocabulary = vocabulary.ending(target.eos)
     asker = Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
     return Loaded(target=target, draft_model=draft_model, asker=asker)
 

@@ -101,3 +101,10 @@ def test_every_token_spells_what_its_tokenizer_says(real_model: Callable[[str], 
     decoded = tokenizer.batch_decode([[token] for token in range(len(vocabulary))], skip_special_tokens=True)
     assert [token for token in range(len(vocabulary)) if spelled[token] not in ("", decoded[token])] == []
     assert sum(not text for text in spelled) < 300
+
+
+def test_the_models_end_tokens_are_added_and_those_past_the_tokenizer_left_out() -> None:
+    ended = TV.ending([10, 9_999])
+    assert ended.eos == TV.eos | {10}
+    assert (ended.tokens, ended.special) == (TV.tokens, TV.special)
+    assert ended.encode("<|eos|>") == TV.encode("<|eos|>")
