@@ -49,13 +49,13 @@ class AcceptanceTable:
         trials, accepted = self._faded((source, segment, int(score * 10)))
         return (self._prior_weight * score + accepted) / (self._prior_weight + trials)
 
-    def observe(self, draft: Draft, path: Sequence[int], segment: Segment) -> None:
+    def observe(self, draft: Draft, path: Sequence[int], segments: Sequence[Segment]) -> None:
         """Count a verified draft: each node on or right below the accepted path was put to the test."""
         self._round += 1
         reached = {-1, *path}
         for node, parent in enumerate(draft.parents):
             if parent in reached:
-                key = (draft.sources[node], segment, int(draft.scores[node] * 10))
+                key = (draft.sources[node], segments[node], int(draft.scores[node] * 10))
                 trials, accepted = self._faded(key)
                 self._seen[key] = (trials + 1, accepted + (node in reached), self._round)
 
@@ -134,15 +134,15 @@ class SpeculationController:
         plain = 1000 / self._cost.base_ms if self._cost.base_ms else 0.0
         return max(self._rates.get(segment, 0.0), plain)
 
-    def chance(self, source: str, segment: Segment, score: float) -> float:
+    def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         """A node's calibrated chance of being accepted once its parent is, in 0..1."""
         return self._table.chance(source, segment, score)
 
-    def trim(self, draft: Draft, segment: Segment, rows: int) -> Draft:
+    def trim(self, draft: Draft, segments: Sequence[Segment], rows: int) -> Draft:
         """The part of the draft whose nodes bring more than they cost, for one of `rows` requests."""
         reach: list[float] = []
         for node, parent in enumerate(draft.parents):
-            chance = self._table.chance(draft.sources[node], segment, draft.scores[node])
+            chance = self._table.chance(draft.sources[node], segments[node], draft.scores[node])
             reach.append(chance if parent < 0 else chance * reach[parent])
         order = sorted(range(len(draft)), key=lambda node: -reach[node])
         size = best_size([reach[node] for node in order], lambda size: self._cost.relative(rows * (1 + size)))
@@ -150,7 +150,7 @@ class SpeculationController:
 
     def observe(self, record: StepRecord) -> None:
         """Learn from a decoding round of one request."""
-        self._table.observe(record.draft, record.path, record.segment)
+        self._table.observe(record.draft, record.path, record.segments)
         rate = 1000 * len(record.tokens) / max(record.total_ms, 1e-6)
         known = self._rates.get(record.segment, rate)
         self._rates[record.segment] = known + 0.1 * (rate - known)

@@ -121,7 +121,7 @@ class ScriptedProposer:
         """Go on to the next round."""
         self._round[context.request_id] = self._round.get(context.request_id, 0) + 1
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Forget the request."""
         self._round.pop(request_id, None)
 
@@ -146,7 +146,7 @@ class FixedController(SpeculationController):
         """Unknown: no guess is ever too slow."""
         return 0.0
 
-    def trim(self, draft: Draft, segment: object, rows: int) -> Draft:
+    def trim(self, draft: Draft, segments: object, rows: int) -> Draft:
         """The draft as it is."""
         return draft
 

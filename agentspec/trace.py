@@ -19,6 +19,7 @@ class StepRecord:
         request_id: Whose round.
         segment: Where its first token stands.
         draft: What was verified.
+        segments: Where each node of the draft stands.
         path: The accepted nodes that were committed.
         tokens: What the round wrote, the target's own token included.
         rows: Requests in the forward.
@@ -31,6 +32,7 @@ class StepRecord:
     request_id: int
     segment: Segment
     draft: Draft
+    segments: tuple[Segment, ...]
     path: tuple[int, ...]
     tokens: tuple[int, ...]
     rows: int
@@ -49,7 +51,8 @@ class Stats:
         tokens: What they gave.
         drafted: Draft nodes verified, by source; 0 for a source that was asked and never guessed.
         accepted: Draft nodes accepted, by source, likewise.
-        segments: The same four by segment: `{"tool_call": {"forwards": 3, "tokens": 9, ...}}`.
+        segments: The same four by segment, `{"json_key": {"forwards": 3, "tokens": 9, ...}}`: forwards and tokens by
+            where a round began, drafted and accepted by where the node stands.
         prefill_tokens: Prompt tokens that went through the model; the rest came from the prefix cache.
         prefill_ms: From the request's admission to its first token.
         decode_ms: From its first token to its last.
@@ -70,7 +73,6 @@ class Stats:
 
     def add(self, record: StepRecord) -> None:
         """Count a round. The one that finished the prompt counts as prefill time, the others as decoding."""
-        segment = self.segments.setdefault(record.segment.value, Counter())
         if self.forwards:
             self.decode_ms += record.total_ms
             self.forward_ms += record.forward_ms
@@ -82,7 +84,12 @@ class Stats:
         self.tokens += len(record.tokens)
         self.drafted.update(record.draft.sources)
         self.accepted.update(accepted)
-        segment.update(forwards=1, tokens=len(record.tokens), drafted=len(record.draft), accepted=len(accepted))
+        self._in(record.segment).update(forwards=1, tokens=len(record.tokens))
+        for node, segment in enumerate(record.segments):
+            self._in(segment).update(drafted=1, accepted=int(node in record.path))
+
+    def _in(self, segment: Segment) -> Counter[str]:
+        return self.segments.setdefault(segment.value, Counter())
 
     def merge(self, other: Stats) -> None:
         """Add another request's sums."""

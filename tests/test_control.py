@@ -24,19 +24,19 @@ def test_acceptance_starts_at_the_sources_word_and_learns() -> None:
     table = AcceptanceTable()
     assert table.chance("ngram", Segment.PROSE, 0.8) == pytest.approx(0.8)
     for _ in range(40):
-        table.observe(Draft.chain([1, 2], "ngram", 0.8), (), Segment.PROSE)
+        table.observe(Draft.chain([1, 2], "ngram", 0.8), (), [Segment.PROSE] * 2)
     # 40 trials of the first node, none of the second: it was never reached.
     assert table.chance("ngram", Segment.PROSE, 0.8) < 0.15
-    assert table.chance("ngram", Segment.TOOL_CALL, 0.8) == pytest.approx(0.8)
+    assert table.chance("ngram", Segment.CODE, 0.8) == pytest.approx(0.8)
 
 
 def test_what_was_seen_fades_so_that_a_source_is_tried_again() -> None:
     table = AcceptanceTable(half_life=10)
     for _ in range(40):
-        table.observe(Draft.chain([1], "ngram", 0.8), (), Segment.PROSE)
+        table.observe(Draft.chain([1], "ngram", 0.8), (), [Segment.PROSE])
     low = table.chance("ngram", Segment.PROSE, 0.8)
     for _ in range(60):
-        table.observe(Draft.chain([1], "grammar", 0.9), (0,), Segment.PROSE)
+        table.observe(Draft.chain([1], "grammar", 0.9), (0,), [Segment.PROSE])
     assert low < 0.3 < 0.7 < table.chance("ngram", Segment.PROSE, 0.8)
 
 
@@ -57,22 +57,24 @@ def test_cost_follows_what_forwards_took() -> None:
 
 def record(draft: Draft, path: tuple[int, ...]) -> StepRecord:
     tokens = tuple(draft.tokens[node] for node in path)
-    return StepRecord(0, Segment.PROSE, draft, path, (*tokens, 0), 1, 1 + len(draft), 0.0, 10.0, 10.0)
+    return StepRecord(
+        0, Segment.PROSE, draft, (Segment.PROSE,) * len(draft), path, (*tokens, 0), 1, 1 + len(draft), 0.0, 10.0, 10.0
+    )
 
 
 def test_a_source_that_is_always_wrong_is_switched_off_where_rows_cost() -> None:
     controller = SpeculationController(max_draft=8, cost=CostTable({1: 1.0, 2: 1.3, 8: 3.0}))
     guess = Draft.chain([1, 2, 3], "ngram", 0.6)
-    assert len(controller.trim(guess, Segment.PROSE, rows=1)) > 0
+    assert len(controller.trim(guess, [Segment.PROSE] * len(guess), rows=1)) > 0
     for _ in range(60):
-        kept = controller.trim(guess, Segment.PROSE, rows=1)
+        kept = controller.trim(guess, [Segment.PROSE] * len(guess), rows=1)
         controller.observe(record(kept, ()))
-    assert len(controller.trim(guess, Segment.PROSE, rows=1)) == 0
+    assert len(controller.trim(guess, [Segment.PROSE] * len(guess), rows=1)) == 0
 
 
 def test_a_sure_draft_is_kept_whole_and_a_doubtful_tail_is_cut() -> None:
     controller = SpeculationController(max_draft=8, cost=CostTable({1: 1.0, 8: 1.4}))
     sure = Draft.chain(range(7), "grammar", 0.97)
-    assert controller.trim(sure, Segment.TOOL_CALL, rows=1) == sure
+    assert controller.trim(sure, [Segment.JSON_KEY] * len(sure), rows=1) == sure
     mixed = Draft.chain(range(7), "ngram", [0.9, 0.9, 0.01, 0.9, 0.9, 0.9, 0.9])
-    assert controller.trim(mixed, Segment.TOOL_CALL, rows=1).tokens == (0, 1)
+    assert controller.trim(mixed, [Segment.JSON_KEY] * len(mixed), rows=1).tokens == (0, 1)

@@ -184,7 +184,7 @@ class EngineCore:
             for place, guess in zip(ready, guesses, strict=True):
                 request, context = requests[place], contexts[place]
                 legal = request.legal(guess, self._target.vocab_size, context.budget)
-                drafts[place] = self._controller.trim(legal, request.segment, rows=len(requests))
+                drafts[place] = self._controller.trim(legal, request.segments(legal), rows=len(requests))
         except Exception as error:  # a guess may cost time, never an answer
             _LOG.warning("drafting failed, this round goes on without: %r", error)
             return [EMPTY] * len(requests)
@@ -207,7 +207,7 @@ class EngineCore:
             row.slot.commit(row, ())
             request.stats.prefill_ms += 1000 * (perf_counter() - started)
             return
-        segment = request.segment
+        segment, segments = request.segment, request.segments(row.draft)
         try:
             outcome = verify(row.draft, pick(part.logits, part.places))
             tokens = request.accept(row.draft, outcome)
@@ -221,7 +221,16 @@ class EngineCore:
         total_ms = 1000 * (perf_counter() - started)
         width = sum(each.width for each in rows)
         record = StepRecord(
-            request.id, segment, row.draft, outcome.path[: len(tokens)], tokens, len(rows), width, *times, total_ms
+            request.id,
+            segment,
+            row.draft,
+            segments,
+            outcome.path[: len(tokens)],
+            tokens,
+            len(rows),
+            width,
+            *times,
+            total_ms,
         )
         request.stats.add(record)
         if all(len(each.pending) == 1 for each in rows):
@@ -240,7 +249,7 @@ class EngineCore:
 
     def _retire(self) -> None:
         for request in self._scheduler.retire():
-            self._proposer.finish(request.id)
+            self._proposer.finish(request.id, request.answer)
             if request.finish_reason == "error" or self._strict:
                 request.slot.close()
             else:

@@ -71,6 +71,8 @@ class Order:
         stop_rule: Ends the output beside end tokens, length and grammar.
         speculate: Off: plain decoding, one token a forward.
         branch: Which of several answers to the same prompt this is.
+        caller: Whose it is; see `Context.caller`.
+        prediction: Tokens that the answer is expected to resemble: a source of drafts.
         listener: Called with every event, in the engine's thread; must not block.
     """
 
@@ -80,6 +82,8 @@ class Order:
     stop_rule: StopRule = field(default_factory=_Never)
     speculate: bool = True
     branch: int = 0
+    caller: str = ""
+    prediction: tuple[int, ...] = ()
     listener: Callable[[Event], None] = lambda event: None
 
 
@@ -116,6 +120,11 @@ class Request:
         return self._cursor.segment
 
     @property
+    def answer(self) -> list[int]:
+        """The output so far; nothing after an error."""
+        return [] if self.finish_reason == "error" else self.tokens[len(self.order.prompt) :]
+
+    @property
     def written(self) -> int:
         """How many tokens of the output are known."""
         return len(self.tokens) - len(self.order.prompt)
@@ -128,7 +137,18 @@ class Request:
     def context(self, budget: int, rate: float) -> Context:
         """What proposers see; the last token that may be written is never drafted, the target gives it anyway."""
         most = min(budget, self._limit - self.written - 1) if self.order.speculate else 0
-        return Context(self.id, list(self.tokens), self._cursor, self.order.params, self._seed, max(most, 0), rate)
+        return Context(
+            request_id=self.id,
+            tokens=list(self.tokens),
+            cursor=self._cursor,
+            params=self.order.params,
+            seed=self._seed,
+            budget=max(most, 0),
+            prompt_length=len(self.order.prompt),
+            caller=self.order.caller,
+            prediction=self.order.prediction,
+            rate=rate,
+        )
 
     def legal(self, draft: Draft, vocab_size: int, budget: int) -> Draft:
         """The draft without nodes that can't be accepted: outside grammar or vocabulary, or after an end token."""
@@ -156,14 +176,16 @@ class Request:
         """Whether the row reaches the last known token, so that its logits give new ones."""
         return len(row.slot.tokens) + len(row.pending) == len(self.tokens)
 
+    def segments(self, draft: Draft) -> tuple[Segment, ...]:
+        """Where each node of a legal draft stands."""
+        cursors = self._cursors(draft)
+        return tuple(cursors[parent].segment for parent in draft.parents)
+
     def places(self, draft: Draft) -> list[Place]:
-        """Where the target picks: after the last known token, then after each node."""
-        cursors: dict[int, Cursor] = {ROOT: self._cursor}
+        """Where the target picks: after the last known token, then after each node of a legal draft."""
+        cursors = self._cursors(draft)
         paths: dict[int, tuple[int, ...]] = {ROOT: ()}
         for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
-            following = cursors[parent].advance(token)
-            assert following is not None, "drafts are cut to what is legal before the forward"
-            cursors[node] = following
             paths[node] = (*paths[parent], token)
         params, start = self.order.params, len(self.tokens)
         return [
@@ -192,6 +214,15 @@ class Request:
         """Tell the listener what is new, and whether that was the end."""
         stats = self.stats if self.finish_reason else None
         self.order.listener(Event(tokens, logprobs, self.finish_reason, self.error, stats))
+
+    def _cursors(self, draft: Draft) -> dict[int, Cursor]:
+        """The place after each node."""
+        cursors: dict[int, Cursor] = {ROOT: self._cursor}
+        for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
+            following = cursors[parent].advance(token)
+            assert following is not None, "drafts are cut to what is legal before the forward"
+            cursors[node] = following
+        return cursors
 
     def _write(self, token: int) -> None:
         self.tokens.append(token)

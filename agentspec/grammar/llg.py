@@ -23,7 +23,7 @@ def lark_guide(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled.
     """
-    return compile_lark(vocabulary, lark, Segment.STRUCTURED)
+    return compile_lark(vocabulary, lark)
 
 
 def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
@@ -32,11 +32,11 @@ def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled; look-around and back-references can't be enforced.
     """
-    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex or '(?:)', use_ascii='')}/", Segment.STRUCTURED)
+    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex or '(?:)', use_ascii='')}/")
 
 
 @lru_cache(maxsize=_CACHED_GRAMMARS)
-def compile_lark(vocabulary: Vocabulary, lark: str, segment: Segment) -> LlgGuide:
+def compile_lark(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     """Compile a grammar, or take it from the last few that were; the exact text is the key.
 
     Raises:
@@ -49,7 +49,7 @@ def compile_lark(vocabulary: Vocabulary, lark: str, segment: Segment) -> LlgGuid
     if matcher.is_error():
         _, messages = LLMatcher.validate_grammar_with_warnings(grammar, vocabulary.engine)
         raise GrammarError(f"the grammar can't be used: {_one_line(' '.join(messages) or matcher.get_error())}")
-    return LlgGuide(vocabulary, matcher, segment)
+    return LlgGuide(vocabulary, matcher)
 
 
 def _one_line(message: str) -> str:
@@ -60,14 +60,13 @@ def _one_line(message: str) -> str:
 class LlgGuide:
     """A compiled grammar."""
 
-    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, segment: Segment) -> None:
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher) -> None:
         self.vocabulary = vocabulary
-        self.segment = segment
         self._matcher = matcher
 
     def start(self) -> LlgCursor:
         """The place before the first token."""
-        return LlgCursor(self.vocabulary, self._matcher.deep_copy(), self.segment)
+        return LlgCursor(self.vocabulary, self._matcher.deep_copy())
 
     def after(self, text: bytes) -> LlgCursor | None:
         """The place after `text`, however it was split into tokens; None if the grammar does not begin with it."""
@@ -78,7 +77,7 @@ class LlgGuide:
             return None
         if matcher.try_consume_tokens(tokens) < len(tokens):
             return None
-        return LlgCursor(self.vocabulary, matcher, self.segment)
+        return LlgCursor(self.vocabulary, matcher)
 
 
 class LlgCursor:
@@ -88,10 +87,11 @@ class LlgCursor:
     would also take other splits of text that is forced, which the mask leaves out.
     """
 
-    __slots__ = ("_following", "_forced", "_mask", "_matcher", "_vocabulary", "segment")
+    __slots__ = ("_following", "_forced", "_mask", "_matcher", "_vocabulary")
 
-    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, segment: Segment) -> None:
-        self.segment = segment
+    segment = Segment.PROSE
+
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher) -> None:
         self._vocabulary = vocabulary
         self._matcher = matcher
         self._mask: Mask | None = None
@@ -132,11 +132,11 @@ class LlgCursor:
 
     def _after(self, token: int) -> LlgCursor | EndCursor:
         if token in self._vocabulary.eos:
-            return EndCursor(self._vocabulary, self.segment)
+            return EndCursor(self._vocabulary)
         matcher = self._matcher.deep_copy()
         if not matcher.consume_token(token):
             raise GrammarError(f"the grammar refused token {token} after allowing it: {_one_line(matcher.get_error())}")
-        return LlgCursor(self._vocabulary, matcher, self.segment)
+        return LlgCursor(self._vocabulary, matcher)
 
     def _compute_mask(self) -> Mask:
         if self._matcher.is_stopped() and self._matcher.is_accepting():
@@ -164,13 +164,13 @@ class LlgCursor:
 class EndCursor:
     """The place after the end token: nothing follows it, and whatever is drafted behind it is dropped."""
 
-    __slots__ = ("_vocabulary", "segment")
+    __slots__ = ("_vocabulary",)
 
+    segment = Segment.END
     accepting = True
 
-    def __init__(self, vocabulary: Vocabulary, segment: Segment) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self.segment = segment
 
     def advance(self, token: int) -> None:
         """Nothing follows."""

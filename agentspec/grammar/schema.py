@@ -10,7 +10,6 @@ from typing import Any
 from agentspec.errors import GrammarError
 from agentspec.grammar.llg import LlgGuide, compile_lark
 from agentspec.grammar.vocabulary import Vocabulary
-from agentspec.segments import Segment
 
 Schema = Mapping[str, Any] | type
 """A JSON Schema as a mapping, or a pydantic model class."""
@@ -52,7 +51,7 @@ def schema_guide(vocabulary: Vocabulary, schema: Schema, *, separators: tuple[st
     plain = plain_schema(schema)
     lark = f"start: {json_rule(plain, separators)}"
     try:
-        return compile_lark(vocabulary, lark, Segment.STRUCTURED)
+        return compile_lark(vocabulary, lark)
     except GrammarError as error:
         raise GrammarError(explain(error, plain, "the JSON schema")) from error.__cause__
 

@@ -139,7 +139,7 @@ def _calls(vocabulary: Vocabulary, tools: Sequence[Tool], start: str) -> LlgGuid
         *(f"tool_{index}: {_object(tool)}" for index, tool in enumerate(tools)),
     ]
     try:
-        return compile_lark(vocabulary, "\n".join(rules), Segment.TOOL_CALL)
+        return compile_lark(vocabulary, "\n".join(rules))
     except GrammarError:
         for tool in tools:
             _check(vocabulary, tool)
@@ -149,7 +149,7 @@ def _calls(vocabulary: Vocabulary, tools: Sequence[Tool], start: str) -> LlgGuid
 def _check(vocabulary: Vocabulary, tool: Tool) -> None:
     parameters = _closed(tool.parameters)
     try:
-        compile_lark(vocabulary, f"start: {json_rule(parameters)}", Segment.TOOL_CALL)
+        compile_lark(vocabulary, f"start: {json_rule(parameters)}")
     except GrammarError as error:
         raise GrammarError(explain(error, parameters, f"tool {tool.name!r}: its parameters")) from error
 
@@ -268,7 +268,7 @@ class _Text:
 
     def advance(self, token: int) -> Cursor | None:
         if token in self._guide.vocabulary.eos:
-            return EndCursor(self._guide.vocabulary, self.segment)
+            return EndCursor(self._guide.vocabulary)
         matched, rest = self._guide.read(self._matched, token)
         if rest is None:
             return self if matched == self._matched else _Text(self._guide, matched)

@@ -12,8 +12,11 @@ from agentspec.grammar.base import Cursor
 from agentspec.segments import Segment
 from agentspec.verify import Outcome
 
-Chance = Callable[[str, Segment, float], float]
-"""A node's calibrated chance of being accepted once its parent is, from its source, segment and the source's score."""
+Chance = Callable[[str, Segment, float, int], float]
+"""A node's calibrated chance of being accepted once its parent is.
+
+From its source, its segment, the source's score, and its depth in the whole draft, 0 for the first level.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,9 @@ class Context:
         tokens: Prompt and output so far; the draft follows the last one.
         guessed: How many of the last tokens are a draft themselves, which the proposer is asked to continue.
         reach: The chance that all of these are accepted, in 0..1.
+        prompt_length: How many of the first tokens are the prompt; what follows is the answer.
+        caller: Whose request it is: what one caller's answers taught is not used for another.
+        prediction: Tokens that the caller expects the answer to resemble, often none.
         cursor: The place after the last token, under the grammar.
         params: How the target samples. A proposer never sees stop strings' effect: drafts may run past them.
         seed: Of the request's noise, so that a draft model can share it with the target.
@@ -38,6 +44,9 @@ class Context:
     params: SamplingParams
     seed: int
     budget: int
+    prompt_length: int = 0
+    caller: str = ""
+    prediction: tuple[int, ...] = ()
     rate: float = 0.0
     guessed: int = 0
     reach: float = 1.0
@@ -60,8 +69,8 @@ class Proposer(Protocol):
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
         """Hear which nodes of the draft that was verified were accepted."""
 
-    def finish(self, request_id: int) -> None:
-        """The request is over: forget what belongs to it."""
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
+        """The request is over, with this answer (empty after an error): forget what belongs to it."""
 
 
 class Off:
@@ -77,5 +86,5 @@ class Off:
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
         """Nothing to learn."""
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Nothing to forget."""

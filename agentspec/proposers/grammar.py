@@ -25,7 +25,7 @@ class GrammarProposer:
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
         """Nothing to learn: the grammar is given."""
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Nothing to forget."""
 
     def _propose(self, context: Context) -> Draft:

@@ -44,7 +44,7 @@ class ModelProposer:
     ) -> None:
         self._model = model
         self._eos = eos
-        self._calibrated = calibrated or (lambda source, segment, score: score)
+        self._calibrated = calibrated or (lambda source, segment, score, depth: score)
         self._chunk = prefill_chunk
         self._prefixes = PrefixCache(model.open, prefix_cache_tokens)
         self._slots: dict[int, Slot] = {}
@@ -64,7 +64,7 @@ class ModelProposer:
         if draft.sources[:1] == (self.name,):
             self._first_hits += 0.05 * (bool(outcome.path) - self._first_hits)
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Keep the slot for the conversation's next turn."""
         if slot := self._slots.pop(request_id, None):
             self._prefixes.give(slot)
@@ -98,7 +98,9 @@ class ModelProposer:
                 chain.over = True
                 continue
             score = chance(scores, token)
-            chain.reach *= self._calibrated(self.name, chain.cursor.segment, score)
+            chain.reach *= self._calibrated(
+                self.name, chain.cursor.segment, score, chain.context.guessed + len(chain.tokens)
+            )
             chain.append(token, score, self._eos)
         if max(row.width for row in rows) <= 8:
             seconds = time.perf_counter() - started

@@ -34,7 +34,7 @@ class NgramProposer:
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
         """Nothing: the tokens themselves are the memory."""
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Drop the request's index."""
         self._indexes.pop(request_id, None)
 

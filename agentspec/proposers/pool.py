@@ -35,7 +35,7 @@ class ProposerPool:
     def __init__(self, members: Sequence[Proposer], *, chance: Chance | None = None, doubt: float = 0.45) -> None:
         self._members = tuple(members)
         self.sources = tuple(source for member in members for source in member.sources)
-        self._chance = chance or (lambda source, segment, score: score)
+        self._chance = chance or (lambda source, segment, score, depth: score)
         self._doubt = doubt
         self.failures: Counter[str] = Counter()
         """How often each member raised."""
@@ -56,10 +56,10 @@ class ProposerPool:
         for member in self._members:
             self._guard(member, partial(member.learn, context, draft, outcome))
 
-    def finish(self, request_id: int) -> None:
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Pass it on to every member."""
         for member in self._members:
-            self._guard(member, partial(member.finish, request_id))
+            self._guard(member, partial(member.finish, request_id, answer))
 
     def _take(self, chain: _Chain, answer: Draft) -> None:
         """Let the answer of the member whose turn it is grow the chain, and decide whose turn is next."""
@@ -107,7 +107,7 @@ class _Chain:
         cursor, reach = self.context.cursor, self.context.reach
         kept: list[int] = []
         for node in _first_branch(answer)[: self.context.budget]:
-            likely = chance(answer.sources[node], cursor.segment, answer.scores[node])
+            likely = chance(answer.sources[node], cursor.segment, answer.scores[node], len(self.draft) + len(kept))
             following = _after(cursor, answer.tokens[node])
             if following is None or not likely >= least:
                 break

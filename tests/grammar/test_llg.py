@@ -12,7 +12,6 @@ from agentspec.errors import GrammarDeadEndError, GrammarError
 from agentspec.grammar.llg import lark_guide, regex_guide
 from agentspec.grammar.schema import schema_guide
 from agentspec.grammar.vocabulary import Vocabulary
-from agentspec.segments import Segment
 
 AB = {"type": "object", "properties": {"a": {"enum": ["b"]}}, "required": ["a"], "additionalProperties": False}
 MOOD = {**AB, "properties": {"mood": {"enum": ["ok", "bad"]}}, "required": ["mood"]}
@@ -150,10 +149,6 @@ def test_a_grammar_that_cannot_be_read_is_one_line(bad: str) -> None:
 )
 def test_a_regex_matches_as_a_whole(regex: str, text: str, legal: bool) -> None:
     assert accepts(regex_guide(TV, regex), text) == legal
-
-
-def test_everything_under_a_grammar_is_structured() -> None:
-    assert schema_guide(TV, AB).start().segment == Segment.STRUCTURED
 
 
 @settings(max_examples=60, deadline=None)

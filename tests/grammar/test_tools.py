@@ -16,7 +16,6 @@ from agentspec.grammar.base import FREE, Guide
 from agentspec.grammar.llg import allows
 from agentspec.grammar.tools import OPEN, read_tools, tool_guide
 from agentspec.grammar.vocabulary import Vocabulary
-from agentspec.segments import Segment
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 NOW = {"type": "function", "function": {"name": "now"}}
@@ -78,14 +77,12 @@ def test_a_tool_without_parameters_is_called_with_an_empty_object(name: str) -> 
     assert ids(cursor.mask()) == [EOS, IM_END]
 
 
-def test_free_text_has_no_mask_and_the_segment_turns_at_the_marker() -> None:
-    cursor, segments = tool_guide(TV, TOOLS).start(), []
+def test_free_text_has_no_mask_until_the_marker_is_out() -> None:
+    cursor, free = tool_guide(TV, TOOLS).start(), []
     for token in f"a < b{OSLO}".encode():
-        segments.append(cursor.segment)
-        assert (cursor.mask() is None) == (cursor.segment == Segment.PROSE)
+        free.append(cursor.mask() is None)
         cursor = cursor.advance(token)  # type: ignore[assignment]
-    assert segments == [Segment.PROSE] * 16 + [Segment.TOOL_CALL] * (len(OSLO) - 11)
-    assert cursor.segment == Segment.TOOL_CALL
+    assert free == [True] * 16 + [False] * (len(OSLO) - 11)
     assert cursor.accepting
 
 
@@ -136,7 +133,7 @@ def test_the_marker_is_seen_in_any_split(parts: list[bytes]) -> None:
     text, closed = b"".join(parts), f"{OPEN}".encode()
     if closed not in text:
         assert cursor is not None
-        assert cursor.segment == Segment.PROSE
+        assert cursor.mask() is None
     elif text.endswith(closed) and text.count(closed) == 1:
         assert cursor is not None
         assert ids(cursor.mask()) == [10]

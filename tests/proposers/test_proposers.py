@@ -92,14 +92,14 @@ def test_the_pool_keeps_drafts_inside_the_grammar_and_the_budget() -> None:
 def test_a_doubtful_guess_is_left_to_the_members_after_it() -> None:
     doubtful, sure = ScriptedProposer([1, 2], name="doubtful"), ScriptedProposer([3], name="sure")
     chance = {"doubtful": 0.2, "sure": 0.2}
-    pool = ProposerPool([doubtful, sure], chance=lambda source, segment, score: chance[source])
+    pool = ProposerPool([doubtful, sure], chance=lambda source, segment, score, depth: chance[source])
     assert pool.propose([context([9], budget=2)])[0].sources == ("sure", "sure")
     assert ProposerPool([doubtful]).propose([context([9], budget=2)])[0].sources == ("doubtful", "doubtful")
 
 
 def test_a_doubtful_guess_is_taken_where_nobody_knows_better() -> None:
     doubtful, silent = ScriptedProposer([1, 2], name="doubtful"), ScriptedProposer(name="silent")
-    pool = ProposerPool([doubtful, silent], chance=lambda source, segment, score: 0.2)
+    pool = ProposerPool([doubtful, silent], chance=lambda source, segment, score, depth: 0.2)
     assert pool.propose([context([9], budget=3)])[0].tokens == (1, 2, 1)
 
 
@@ -127,7 +127,7 @@ def test_several_requests_are_drafted_for_in_one_batch_as_they_are_alone() -> No
 
 
 def test_proposers_by_name() -> None:
-    chance = lambda source, segment, score: score  # noqa: E731
+    chance = lambda source, segment, score, depth: score  # noqa: E731
     assert isinstance(build_proposer([], draft_model=None, eos=frozenset(), chance=chance), Off)
     assert isinstance(build_proposer(None, draft_model=None, eos=frozenset(), chance=chance), ProposerPool)
     for names, words in ((["ngarm"], "no proposer is called 'ngarm'"), (["model"], "needs a draft model")):
