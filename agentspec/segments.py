@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
 
 class Segment(StrEnum):
@@ -58,3 +59,32 @@ class CallMarks:
     name_after: tuple[str, ...] = ()
     raw_value: tuple[str, str, str] | None = None
     python: bool = False
+
+
+Mode = Literal["start", "prose", "reasoning", "fence", "code", "call", "name", "raw_name", "raw", "json", "end"]
+
+
+class Place(NamedTuple):
+    """A place in an answer: a value, the same for the same text however it was cut into tokens.
+
+    Attributes:
+        mode: The part of the answer.
+        stack: Open brackets, of JSON or of a Python call.
+        expects: Inside the innermost bracket: a key, a value, or what follows one.
+        string: The quotation mark of the string that is open, if one is.
+        key: The last key or argument name of the innermost bracket.
+        word: The last characters of what is read as one: a string that may be a key, a name, a fence's language.
+        escaped: Whether the next character of the string is.
+        tail: The last characters, as many as markers need.
+        fenced: Whether a fence is open.
+    """
+
+    mode: Mode = "start"
+    stack: str = ""
+    expects: Literal["key", "colon", "value", "comma"] = "value"
+    string: str = ""
+    key: str = ""
+    word: str = ""
+    escaped: bool = False
+    tail: str = ""
+    fenced: bool = False

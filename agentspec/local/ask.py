@@ -17,9 +17,12 @@ from agentspec.errors import ConfigError, EngineError, PromptError
 from agentspec.grammar.base import Guide
 from agentspec.grammar.llg import lark_guide, regex_guide
 from agentspec.grammar.schema import Schema, schema_guide
-from agentspec.grammar.tools import Tool, ToolChoice, read_tools
+from agentspec.grammar.tools import CLOSE, OPEN, Tool, ToolChoice, read_tools
+from agentspec.grammar.track import TrackedGuide
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.local.result import AnswerEnd, Result, StreamEvent, Usage
+from agentspec.segmenter import Segmenter
+from agentspec.segments import CallMarks
 from agentspec.trace import Stats
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
@@ -46,6 +49,8 @@ class Options(TypedDict, total=False):
     parallel_tool_calls: bool
     speculate: bool | None
 
+
+_MARKS = CallMarks(opens=(OPEN,), closes=(CLOSE,))
 
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "regex": (str, "a text"),
@@ -106,7 +111,7 @@ class Asker:
         """
         tools = read_tools(ask.options.get("tools") or ())
         prompt = self.tokens(ask.prompt, tools, ask.tool_choice)
-        guide = self._guide(ask, tools)
+        guide = self._tracked(self._guide(ask, tools), ask)
         params = self._params(ask.params)
         orders = [
             Order(
@@ -153,6 +158,11 @@ class Asker:
             return lark_guide(self._vocabulary, lark)
         parallel = ask.options.get("parallel_tool_calls", True)
         return self._chat.guide(tools, ask.tool_choice, parallel=parallel)
+
+    def _tracked(self, guide: Guide, ask: Ask) -> Guide:
+        """The guide with cursors that know where in the answer they are."""
+        document = ask.options.get("json_schema") is not None
+        return TrackedGuide(guide, self._vocabulary, Segmenter(calls=_MARKS, document=document))
 
     def _params(self, params: SamplingParams) -> SamplingParams:
         seed = secrets.randbits(63) if params.seed is None else params.seed
