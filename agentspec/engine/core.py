@@ -235,7 +235,7 @@ class EngineCore:
         request.stats.add(record)
         if all(len(each.pending) == 1 for each in rows):
             self._controller.observe(record)
-        request.tell(tokens, self._logprobs(part, outcome.path, tokens))
+        request.tell(record, self._logprobs(part, outcome.path, tokens))
 
     def _logprobs(self, part: _Part, path: Sequence[int], tokens: Sequence[int]) -> tuple[TokenLogprobs, ...]:
         top = part.request.order.params.logprobs

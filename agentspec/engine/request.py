@@ -11,10 +11,10 @@ from agentspec.draft import ROOT, Draft
 from agentspec.errors import AgentSpecError, GrammarDeadEndError
 from agentspec.grammar.base import FREE, Cursor, Guide
 from agentspec.models.base import Row, Slot
-from agentspec.proposers.base import Context
+from agentspec.proposers.base import Context, Tokens
 from agentspec.sampling import DEAD_END, History, Place, branch_seed
 from agentspec.segments import Segment
-from agentspec.trace import Stats
+from agentspec.trace import Stats, StepRecord
 from agentspec.verify import Outcome
 
 FinishReason = Literal["stop", "length", "cancelled", "error"]
@@ -51,6 +51,7 @@ class Event:
         finish_reason: None while the request goes on.
         error: Why, where the finish reason is "error".
         stats: Of the whole request, with its end.
+        record: What the round did that gave the tokens.
     """
 
     tokens: tuple[int, ...] = ()
@@ -58,6 +59,7 @@ class Event:
     finish_reason: FinishReason | None = None
     error: AgentSpecError | None = None
     stats: Stats | None = None
+    record: StepRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,7 @@ class Request:
         most = min(budget, self._limit - self.written - 1) if self.order.speculate else 0
         return Context(
             request_id=self.id,
-            tokens=list(self.tokens),
+            tokens=Tokens.of(self.tokens),
             cursor=self._cursor,
             params=self.order.params,
             seed=self._seed,
@@ -210,10 +212,11 @@ class Request:
         """End the request with an error."""
         self.finish_reason, self.error = "error", error
 
-    def tell(self, tokens: tuple[int, ...] = (), logprobs: tuple[TokenLogprobs, ...] = ()) -> None:
-        """Tell the listener what is new, and whether that was the end."""
+    def tell(self, record: StepRecord | None = None, logprobs: tuple[TokenLogprobs, ...] = ()) -> None:
+        """Tell the listener what a round wrote, and whether that was the end."""
+        tokens = record.tokens if record else ()
         stats = self.stats if self.finish_reason else None
-        self.order.listener(Event(tokens, logprobs, self.finish_reason, self.error, stats))
+        self.order.listener(Event(tokens, logprobs, self.finish_reason, self.error, stats, record))
 
     def _cursors(self, draft: Draft) -> dict[int, Cursor]:
         """The place after each node."""

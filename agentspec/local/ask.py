@@ -23,7 +23,7 @@ from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.local.result import AnswerEnd, Result, StreamEvent, Usage
 from agentspec.segmenter import Segmenter
 from agentspec.segments import CallMarks
-from agentspec.trace import Stats
+from agentspec.trace import Stats, StepRecord
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
 
@@ -39,6 +39,8 @@ class Options(TypedDict, total=False):
         tool_choice: "auto" (the default), "required", "none", a tool's name, or OpenAI's object that names one.
         parallel_tool_calls: Whether it may call more than one at once; default True.
         speculate: Overrides the engine's own setting; never changes a token.
+        caller: Whose request it is: what one caller's answers taught is not used for another. Default: "".
+        rounds: Whether the result tells what each round did; default False.
     """
 
     json_schema: Schema | None
@@ -48,6 +50,8 @@ class Options(TypedDict, total=False):
     tool_choice: ToolChoice
     parallel_tool_calls: bool
     speculate: bool | None
+    caller: str
+    rounds: bool
 
 
 _MARKS = CallMarks(opens=(OPEN,), closes=(CLOSE,))
@@ -58,6 +62,8 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "tools": ((list, tuple), "a list of OpenAI tools"),
     "parallel_tool_calls": (bool, "True or False"),
     "speculate": (bool, "True or False"),
+    "caller": (str, "a text"),
+    "rounds": (bool, "True or False"),
 }
 
 
@@ -121,10 +127,12 @@ class Asker:
                 stop_rule=StopRule(self._vocabulary, params.stop, min_tokens=params.min_tokens),
                 speculate=bool(ask.options.get("speculate", True)),
                 branch=branch,
+                caller=ask.options.get("caller", ""),
             )
             for branch in range(params.n)
         ]
-        return orders, [self._reader(order, tools, ask.tool_choice) for order in orders]
+        rounds = ask.options.get("rounds", False)
+        return orders, [self._reader(order, tools, ask.tool_choice, rounds=rounds) for order in orders]
 
     def tokens(self, prompt: Prompt, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> list[int]:
         """The prompt's tokens. A string is taken as it is, but as a user's message where there are tools to show."""
@@ -174,7 +182,7 @@ class Asker:
             return [word]
         return [tuple(self._vocabulary.encode(spelling)) for spelling in (word, " " + word.lstrip())]
 
-    def _reader(self, order: Order, tools: Sequence[Tool], tool_choice: ToolChoice) -> Reader:
+    def _reader(self, order: Order, tools: Sequence[Tool], tool_choice: ToolChoice, *, rounds: bool) -> Reader:
         calls = bool(tools) and tool_choice != "none"
         parser = self._chat.parser(tools, tool_choice) if calls else PlainParser()
         text = TextStream(
@@ -183,13 +191,16 @@ class Asker:
             min_tokens=order.params.min_tokens,
             visible=self._chat.markers if calls else (),
         )
-        return Reader(order, parser, text, self._vocabulary.eos | set(order.params.stop_token_ids))
+        ends = self._vocabulary.eos | set(order.params.stop_token_ids)
+        return Reader(order, parser, text, ends, rounds=rounds)
 
 
 class Reader:
     """Turns one order's events into text, and at the end into a result."""
 
-    def __init__(self, order: Order, parser: MessageParser, text: TextStream, ends: frozenset[int]) -> None:
+    def __init__(
+        self, order: Order, parser: MessageParser, text: TextStream, ends: frozenset[int], *, rounds: bool = False
+    ) -> None:
         self._order = order
         self._parser = parser
         self._stream = text
@@ -198,6 +209,7 @@ class Reader:
         self._tokens: list[int] = []
         self._logprobs: list[TokenLogprobs] = []
         self._text: list[str] = []
+        self._rounds: list[StepRecord] | None = [] if rounds else None
 
     def read(self, event: Event) -> StreamEvent:
         """What the event adds.
@@ -208,6 +220,8 @@ class Reader:
         if event.error:
             raise event.error
         self._tokens += event.tokens
+        if self._rounds is not None and event.record:
+            self._rounds.append(event.record)
         self._logprobs += event.logprobs
         text = "".join(self._stream.feed(token) for token in event.tokens if token not in self._ends)
         if event.finish_reason:
@@ -237,4 +251,5 @@ class Reader:
             stats=stats,
             seed=self._order.params.seed or 0,
             logprobs=tuple(self._logprobs),
+            rounds=tuple(self._rounds or ()),
         )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agentspec.chat.base import Delta
 from agentspec.engine.request import TokenLogprobs
-from agentspec.trace import Stats
+from agentspec.trace import Stats, StepRecord
 
 AnswerEnd = Literal["stop", "length", "tool_calls", "cancelled"]
 
@@ -45,6 +45,7 @@ class Result:
         seed: That gives this answer again.
         logprobs: One for each token, if they were asked for.
         alternatives: The other answers, with `n` above 1.
+        rounds: What each round drafted, and what came of it, if they were asked for.
     """
 
     tokens: tuple[int, ...]
@@ -56,6 +57,7 @@ class Result:
     seed: int
     logprobs: tuple[TokenLogprobs, ...] = ()
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
+    rounds: tuple[StepRecord, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
