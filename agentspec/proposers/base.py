@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain, islice
+from typing import Protocol, overload
 
 from agentspec.config import SamplingParams
 from agentspec.draft import EMPTY, Draft
@@ -17,6 +18,80 @@ Chance = Callable[[str, Segment, float, int], float]
 
 From its source, its segment, the source's score, and its depth in the whole draft, 0 for the first level.
 """
+
+
+class Judge(Protocol):
+    """Knows what guesses were worth so far."""
+
+    def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
+        """See `Chance`."""
+
+    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+        """Whether a proposer's guess at a place that is reached with chance `reach` is worth the time of its call."""
+
+    def observe_draft(self, source: str, seconds: float) -> None:
+        """Hear what a call took."""
+
+
+class _Trusting:
+    """Takes every source at its word, and never minds the time."""
+
+    def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
+        return score
+
+    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+        return True
+
+    def observe_draft(self, source: str, seconds: float) -> None:
+        pass
+
+
+TRUSTING = _Trusting()
+"""The judge that has seen nothing and believes everything."""
+
+
+class Tokens(Sequence[int]):
+    """The tokens that are known so far with a guess behind them: a view, so that a long prompt is never copied.
+
+    Args:
+        known: May grow later; what is added to it does not show.
+        guess: What is supposed to follow.
+    """
+
+    __slots__ = ("_guess", "_known", "_size")
+
+    def __init__(self, known: list[int], size: int, guess: Sequence[int] = ()) -> None:
+        self._known, self._size, self._guess = known, size, guess
+
+    @classmethod
+    def of(cls, tokens: Sequence[int], guess: Sequence[int] = ()) -> Tokens:
+        """A view of these tokens, with a guess behind them."""
+        if isinstance(tokens, Tokens):
+            return cls(tokens._known, tokens._size, [*tokens._guess, *guess])
+        known = tokens if isinstance(tokens, list) else list(tokens)
+        return cls(known, len(known), guess)
+
+    def __len__(self) -> int:
+        return self._size + len(self._guess)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain(islice(self._known, self._size), self._guess)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                guess = self._guess[max(start - self._size, 0) : max(stop - self._size, 0)]
+                return [*self._known[start : min(stop, self._size)], *guess]
+            return [self[each] for each in range(start, stop, step)]
+        index += len(self) if index < 0 else 0
+        if not 0 <= index < len(self):
+            raise IndexError(f"token {index} of {len(self)}")
+        return self._known[index] if index < self._size else self._guess[index - self._size]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentspec.errors import ConfigError
+from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.models.base import TargetModel
-from agentspec.proposers.base import Chance, Off, Proposer
+from agentspec.proposers.base import TRUSTING, Judge, Off, Proposer
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.ngram import NgramProposer
@@ -18,17 +19,17 @@ NAMES = ("grammar", "ngram", "model")
 def build_proposer(
     wanted: Sequence[str | Proposer] | None,
     *,
+    vocabulary: Vocabulary,
     draft_model: TargetModel | None,
-    eos: frozenset[int],
-    chance: Chance,
+    judge: Judge = TRUSTING,
 ) -> Proposer:
     """One proposer of those wanted: names from `NAMES`, or proposers of your own.
 
     Args:
         wanted: In the order of trust; None: all that there is a model for; empty: plain decoding.
+        vocabulary: Of the target; nothing is drafted after its end tokens.
         draft_model: For the name "model".
-        eos: Ids after which nothing is drafted.
-        chance: Calibrated chances, from the controller.
+        judge: Knows what guesses are worth: the controller.
 
     Raises:
         ConfigError: A name is unknown, or "model" is wanted without a draft model.
@@ -44,13 +45,13 @@ def build_proposer(
                 raise ConfigError(f"{each!r} is no proposer: see agentspec.proposers.base")
             members.append(each)
         elif each == "grammar":
-            members.append(GrammarProposer())
+            members.append(GrammarProposer(vocabulary))
         elif each == "ngram":
             members.append(NgramProposer())
         elif each == "model" and draft_model:
-            members.append(ModelProposer(draft_model, eos=eos, calibrated=chance))
+            members.append(ModelProposer(draft_model, eos=vocabulary.eos, calibrated=judge.chance))
         elif each == "model":
             raise ConfigError("proposer 'model' needs a draft model: name one with draft=")
         else:
             raise ConfigError(f"no proposer is called {each!r}; there are: {', '.join(NAMES)}")
-    return ProposerPool(members, chance=chance) if members else Off()
+    return ProposerPool(members, judge=judge) if members else Off()

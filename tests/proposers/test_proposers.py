@@ -12,7 +12,6 @@ from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
 from agentspec.proposers.registry import build_proposer
-from agentspec.testing import ScriptedProposer
 
 
 def context(tokens: list[int], *, cursor: Cursor = FREE, budget: int = 8, rate: float = 0.0) -> Context:
@@ -60,47 +59,8 @@ PERSON = {
 
 def test_the_grammar_drafts_what_is_forced_and_no_more() -> None:
     cursor = schema_guide(TV, PERSON).start()
-    draft = GrammarProposer().propose([context([65], cursor=cursor, budget=64)])[0]
+    draft = GrammarProposer(TV).propose([context([65], cursor=cursor, budget=64)])[0]
     assert b"".join(TV.tokens[token] for token in draft.tokens) == b'{"name": "Ann", "age": '
-
-
-def test_the_pool_chains_frame_value_and_frame_within_one_draft() -> None:
-    # The prompt shows `: 31, "to`: the value comes from there, the frames around it from the grammar.
-    prompt = list(b'was: 31, "to')
-    cursor = schema_guide(TV, PERSON).start()
-    for token in b'{"name": "Ann", "age"':
-        cursor = cursor.advance(token)  # type: ignore[assignment]
-    pool = ProposerPool([GrammarProposer(), NgramProposer()])
-    (draft,) = pool.propose([context([*prompt, *b'{"name": "Ann", "age"'], cursor=cursor, budget=32)])
-    assert b"".join(TV.tokens[token] for token in draft.tokens) == b': 31, "town": "'
-    assert draft.is_chain
-    assert [source for place, source in enumerate(draft.sources) if draft.sources[place - 1 : place] != (source,)] == [
-        "grammar",
-        "ngram",
-        "grammar",
-    ]
-
-
-def test_the_pool_keeps_drafts_inside_the_grammar_and_the_budget() -> None:
-    cursor = schema_guide(TV, PERSON).start()
-    pool = ProposerPool([ScriptedProposer(list(b'{"nope')), GrammarProposer()])
-    (draft,) = pool.propose([context([65], cursor=cursor, budget=5)])
-    assert draft.tokens == (*b'{"n', *b"am")
-    assert draft.sources == ("scripted",) * 3 + ("grammar",) * 2
-
-
-def test_a_doubtful_guess_is_left_to_the_members_after_it() -> None:
-    doubtful, sure = ScriptedProposer([1, 2], name="doubtful"), ScriptedProposer([3], name="sure")
-    chance = {"doubtful": 0.2, "sure": 0.2}
-    pool = ProposerPool([doubtful, sure], chance=lambda source, segment, score, depth: chance[source])
-    assert pool.propose([context([9], budget=2)])[0].sources == ("sure", "sure")
-    assert ProposerPool([doubtful]).propose([context([9], budget=2)])[0].sources == ("doubtful", "doubtful")
-
-
-def test_a_doubtful_guess_is_taken_where_nobody_knows_better() -> None:
-    doubtful, silent = ScriptedProposer([1, 2], name="doubtful"), ScriptedProposer(name="silent")
-    pool = ProposerPool([doubtful, silent], chance=lambda source, segment, score, depth: 0.2)
-    assert pool.propose([context([9], budget=3)])[0].tokens == (1, 2, 1)
 
 
 def test_a_draft_model_stops_where_the_grammar_goes_on_alone() -> None:
@@ -127,9 +87,8 @@ def test_several_requests_are_drafted_for_in_one_batch_as_they_are_alone() -> No
 
 
 def test_proposers_by_name() -> None:
-    chance = lambda source, segment, score, depth: score  # noqa: E731
-    assert isinstance(build_proposer([], draft_model=None, eos=frozenset(), chance=chance), Off)
-    assert isinstance(build_proposer(None, draft_model=None, eos=frozenset(), chance=chance), ProposerPool)
+    assert isinstance(build_proposer([], vocabulary=TV, draft_model=None), Off)
+    assert isinstance(build_proposer(None, vocabulary=TV, draft_model=None), ProposerPool)
     for names, words in ((["ngarm"], "no proposer is called 'ngarm'"), (["model"], "needs a draft model")):
         with pytest.raises(ConfigError, match=words):
-            build_proposer(names, draft_model=None, eos=frozenset(), chance=chance)
+            build_proposer(names, vocabulary=TV, draft_model=None)

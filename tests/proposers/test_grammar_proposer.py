@@ -1,0 +1,50 @@
+"""What the grammar knows of the next tokens: what must come, and the few things of which one must."""
+
+from __future__ import annotations
+
+import pytest
+from test_pool import after, branches, context
+from toy_vocabulary import TV
+
+from agentspec.grammar.base import FREE
+from agentspec.proposers.grammar import GrammarProposer
+
+SIZE = {
+    "type": "object",
+    "properties": {
+        "size": {"enum": ["S", "M", "XL", "XXL"]},
+        "gift": {"type": "boolean"},
+        "note": {"type": "string"},
+        "count": {"type": "integer"},
+    },
+    "required": ["size"],
+    "additionalProperties": False,
+}
+
+
+def propose(written: bytes, *, history: bytes = b"", budget: int = 64) -> list[bytes]:
+    cursor = after(written, SIZE)
+    (draft,) = GrammarProposer(TV).propose([context([*history, *written], cursor=cursor, budget=budget)])
+    return branches(draft)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (b"", [b'{"size": "M"', b'{"size": "S"', b'{"size": "X']),
+        (b'{"size": "XL"', [b', "', b"}"]),
+    ],
+)
+def test_what_is_forced_runs_on_into_each_of_the_few_choices(written: bytes, expected: list[bytes]) -> None:
+    assert propose(written) == expected
+
+
+def test_what_stood_there_before_in_the_conversation_comes_first() -> None:
+    history = b'{"size": "S"} {"size": "M"} {"size": "M"}'
+    first = [text.removeprefix(b'{"size": "')[:1] for text in propose(b"", history=history)]
+    assert first[:2] == [b"M", b"S"]
+
+
+def test_where_much_is_possible_or_nothing_is_held_there_is_no_guess() -> None:
+    assert propose(b'{"size": "S", "count": ') == propose(b'{"size": "S", "note": "') == []
+    assert not GrammarProposer(TV).propose([context([65], cursor=FREE)])[0].tokens
