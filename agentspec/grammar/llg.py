@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -49,7 +50,16 @@ def compile_lark(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     if matcher.is_error():
         _, messages = LLMatcher.validate_grammar_with_warnings(grammar, vocabulary.engine)
         raise GrammarError(f"the grammar can't be used: {_one_line(' '.join(messages) or matcher.get_error())}")
-    return LlgGuide(vocabulary, matcher)
+    guide = LlgGuide(vocabulary, matcher)
+    _try(guide)
+    return guide
+
+
+def _try(guide: LlgGuide) -> None:
+    """Write one token: a regex that explodes is compiled in no time, and found out by its first masks."""
+    place = guide.start()
+    tokens = np.flatnonzero(np.unpackbits(place.mask().view(np.uint8), bitorder="little"))
+    place.advance(int(tokens[0]))
 
 
 def _one_line(message: str) -> str:
@@ -70,11 +80,14 @@ class LlgGuide:
 
     def after(self, text: bytes) -> LlgCursor | None:
         """The place after `text`, however it was split into tokens; None if the grammar does not begin with it."""
-        matcher = self._matcher.deep_copy()
         try:
-            tokens = self.vocabulary.engine.greedy_tokenize(text.decode())
+            return self.after_tokens(self.vocabulary.engine.greedy_tokenize(text.decode()))
         except UnicodeDecodeError:
             return None
+
+    def after_tokens(self, tokens: Sequence[int]) -> LlgCursor | None:
+        """The place after `tokens`, which need not be the split that a mask allows; None if they may not come."""
+        matcher = self._matcher.deep_copy()
         if matcher.try_consume_tokens(tokens) < len(tokens):
             return None
         return LlgCursor(self.vocabulary, matcher)
@@ -135,7 +148,7 @@ class LlgCursor:
             return EndCursor(self._vocabulary)
         matcher = self._matcher.deep_copy()
         if not matcher.consume_token(token):
-            raise GrammarError(f"the grammar refused token {token} after allowing it: {_one_line(matcher.get_error())}")
+            raise GrammarError(f"the grammar can't go on after token {token}: {_one_line(matcher.get_error())}")
         return LlgCursor(self._vocabulary, matcher)
 
     def _compute_mask(self) -> Mask:

@@ -3,66 +3,58 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from agentspec.errors import GrammarError
+from agentspec.errors import ConfigError, GrammarError
 from agentspec.grammar.llg import LlgGuide, compile_lark
+from agentspec.grammar.schema_errors import explain
+from agentspec.grammar.schema_limits import MOST_BYTES, check_depth, check_limits
+from agentspec.grammar.schema_parts import parts
+from agentspec.grammar.schema_rewrites import rewritten
 from agentspec.grammar.vocabulary import Vocabulary
 
 Schema = Mapping[str, Any] | type
 """A JSON Schema as a mapping, or a pydantic model class."""
 
+Whitespace = Literal["fixed", "bounded"]
+"""White space between JSON's tokens. `"fixed"`: `", "` between items, `": "` after a key, and no other, so that the
+grammar forces the text between values. `"bounded"`: between any two, nothing, one blank, or one line break with up to
+24 blanks or 12 tabs, as the model likes. Neither allows any before the document or after it."""
+
 SEPARATORS = (", ", ": ")
-"""Between items, and between key and value, as models write JSON. No other white space is allowed between tokens, which
-bounds the blanks a weak model can write and lets the grammar force the text between values."""
+"""Between items, and between key and value, as models write JSON."""
 
-_ONE_SCHEMA = (
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-)
-_SCHEMA_LISTS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
-_BLAMED_BY_VALUE: dict[str, tuple[str, ...]] = {
-    "$ref": ("Resource", "Pointer"),
-    "$schema": ("Resource",),
-    "format": ("Unknown format",),
-    "type": ("Invalid type",),
-}
-_SCHEMA_MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
+_BLANKS = r" |\n( {0,24}|\t{0,12})"
+_NO_UNICODE_ESCAPES = 'nrbtf"\\'
 
 
-def schema_guide(vocabulary: Vocabulary, schema: Schema, *, separators: tuple[str, str] = SEPARATORS) -> LlgGuide:
+def schema_guide(vocabulary: Vocabulary, schema: Schema, *, whitespace: Whitespace = "fixed") -> LlgGuide:
     """A guide for one JSON document that is valid under `schema`, its properties in the declared order.
 
     Keywords that describe (`title`, `description`, `default`, `examples`) change nothing. Unknown keywords mean nothing
-    in JSON Schema, and nothing here.
+    in JSON Schema, and nothing here. docs/schemas.md says which are enforced.
 
     Raises:
-        GrammarError: A keyword can't be enforced; the message names it and its path where they can be found.
+        GrammarError: A keyword can't be enforced, or the schema is too large; the message names the keyword and its
+            path where they can be found.
+        ConfigError: `whitespace` is not one of its values.
     """
     plain = plain_schema(schema)
-    lark = f"start: {json_rule(plain, separators)}"
     try:
-        return compile_lark(vocabulary, lark)
+        return compile_lark(vocabulary, f"start: {json_rule(plain, whitespace)}")
     except GrammarError as error:
-        raise GrammarError(explain(error, plain, "the JSON schema")) from error.__cause__
+        raise GrammarError(explain(error, rewritten(plain), "the JSON schema")) from error.__cause__
 
 
 def plain_schema(schema: Schema) -> dict[str, Any]:
     """The schema as a mapping, its keys in the order they were declared.
 
     Raises:
-        GrammarError: It is neither a mapping nor a pydantic model class.
+        GrammarError: It is neither a mapping nor a pydantic model class, or nested too deep.
     """
     if isinstance(schema, Mapping):
+        check_depth(schema)
         return dict(schema)
     describe = getattr(schema, "model_json_schema", None)
     if not callable(describe):
@@ -71,55 +63,40 @@ def plain_schema(schema: Schema) -> dict[str, Any]:
     return described
 
 
-def json_rule(schema: Mapping[str, Any], separators: tuple[str, str] = SEPARATORS) -> str:
+def json_rule(schema: Mapping[str, Any], whitespace: Whitespace = "fixed") -> str:
     """The piece of a Lark rule that stands for a document of `schema`.
 
     Raises:
-        GrammarError: The schema holds what JSON can't.
+        GrammarError: The schema holds what JSON can't, is too large, or asks for what can't be met.
+        ConfigError: `whitespace` is not one of its values.
     """
-    item, key = separators
-    options = {"item_separator": item, "key_separator": key, "whitespace_flexible": False}
+    check_depth(schema)
     try:
-        text = json.dumps({**schema, "x-guidance": options}, allow_nan=False)
+        size = len(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise GrammarError(f"the JSON schema can't be written as JSON: {error}") from error
-    return f"%json {text}"
+    if size > MOST_BYTES:
+        raise GrammarError(f"the JSON schema can't be enforced: it has {size:,} bytes, at most {MOST_BYTES:,} may be")
+    plain = rewritten(schema)
+    check_limits(plain)
+    return f"%json {json.dumps({**plain, 'x-guidance': _options(plain, whitespace)})}"
 
 
-def explain(error: GrammarError, schema: Mapping[str, Any], subject: str) -> str:
-    """One line that says what of `schema` can't be enforced, and where it stands, if the compiler's words tell."""
-    reason = str(error).split("failed to compile JSON schema: ")[-1]
-    if reason.startswith("oneOf"):
-        reason = "oneOf needs alternatives that can't both hold, as seen from their types or constants: use anyOf"
-    for path, keyword, value in _keywords(schema, "$"):
-        if _blamed(reason, keyword, value):
-            return f"{subject} can't be enforced: {keyword!r} at {path}: {reason}"
-    return f"{subject} can't be enforced: {reason}"
+def _options(schema: Mapping[str, Any], whitespace: Whitespace) -> dict[str, Any]:
+    if whitespace not in get_args(Whitespace):
+        raise ConfigError(f"json_whitespace must be {' or '.join(get_args(Whitespace))}, not {whitespace!r}")
+    escapes = {"json_allowed_escapes": _NO_UNICODE_ESCAPES} if any(_open(part) for _, part in parts(schema)) else {}
+    if whitespace == "bounded":
+        return {"whitespace_flexible": True, "whitespace_pattern": _BLANKS, **escapes}
+    item, key = SEPARATORS
+    return {"item_separator": item, "key_separator": key, "whitespace_flexible": False, **escapes}
 
 
-def _blamed(reason: str, keyword: str, value: object) -> bool:
-    if keyword == "pattern":
-        return reason.startswith("regex parse error") and _squeezed(str(value)) in reason
-    if keyword in _BLAMED_BY_VALUE and isinstance(value, str):
-        return value in reason and reason.startswith(_BLAMED_BY_VALUE[keyword])
-    return re.search(rf"(?<![\w$]){re.escape(keyword)}(?!\w)", reason) is not None
+def _open(part: Mapping[str, Any]) -> bool:
+    r"""Whether an object of it may have keys beside those it names.
 
-
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _keywords(schema: object, path: str) -> Iterator[tuple[str, str, object]]:
-    """Every keyword of a schema and its parts, with the path of the schema that has it."""
-    if not isinstance(schema, Mapping):
-        return
-    for keyword, value in schema.items():
-        yield path, keyword, value
-        if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
-            for name, part in value.items():
-                yield from _keywords(part, f"{path}.{keyword}.{name}")
-        elif keyword in _SCHEMA_LISTS and isinstance(value, list):
-            for index, part in enumerate(value):
-                yield from _keywords(part, f"{path}.{keyword}[{index}]")
-        elif keyword in _ONE_SCHEMA:
-            yield from _keywords(value, f"{path}.{keyword}")
+    The compiler tells such keys from the named ones by their spelling, and `"\u0061"` spells `a` too: escapes by
+    number are then left out, or a named key could be written a second time and escape its schema.
+    """
+    named = part.get("properties") or part.get("patternProperties") or part.get("required")
+    return bool(named) and part.get("additionalProperties", True) is not False
