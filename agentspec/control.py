@@ -1,167 +1,227 @@
-"""How much to draft: one trade between what a guess may bring and what a wider forward costs on this machine."""
+"""How much to draft, and whom to ask: one trade between what a guess may bring and the time that it takes here."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
-from agentspec.draft import Draft
+from agentspec.acceptance import AcceptanceTable, YieldTable
+from agentspec.cost import CostTable, DraftTimes
+from agentspec.draft import ROOT, Draft
 from agentspec.segments import Segment
 from agentspec.trace import StepRecord
 
-Key = tuple[str, Segment, int]
+_FREE = 0.002
+"""A call that costs less than this part of a token is not worth a thought."""
+
+_LIKELY = 0.5
+"""Where a place is reached with a smaller chance, that is why nobody is asked there: no reason to try all the same."""
 
 
-def best_size(gains: Sequence[float], cost: Callable[[int], float]) -> int:
-    """The number of nodes at which a round makes the most tokens for its time.
+def best_size(gains: Sequence[float], cost: Callable[[int], float], rate: float) -> int:
+    """The number of nodes that a round should verify for the most tokens per second in the long run.
+
+    A token that is not guessed now is made in a later round, at the rate that rounds make: time spent here is worth
+    `rate` tokens a unit. (The size with the best `expected / cost` of this round alone is the same where all rounds are
+    alike, and too small where good drafts come now and then.)
 
     Args:
         gains: Each node's chance of being accepted at all, in the order in which nodes would be kept, in 0..1.
-        cost: Time of a round that verifies so many nodes, any unit, above 0.
+        cost: Time of a round that verifies so many nodes, any unit, above 0. Need not be convex.
+        rate: Tokens per unit of time that rounds like this one make, above 0.
 
     Returns:
-        The smallest `n` that maximises `(1 + sum(gains[:n])) / cost(n)`.
+        The smallest `n` that maximises `1 + sum(gains[:n]) - rate * cost(n)`.
     """
-    best, best_rate, expected = 0, 1 / cost(0), 1.0
+    best, most, expected = 0, 1 - rate * cost(0), 1.0
     for size, gain in enumerate(gains, start=1):
         expected += gain
-        rate = expected / cost(size)
-        if rate > best_rate:
-            best, best_rate = size, rate
+        surplus = expected - rate * cost(size)
+        if surplus > most:
+            best, most = size, surplus
     return best
 
 
-class AcceptanceTable:
-    """How often nodes of a source were accepted in a segment, by how sure the source was (a tenth of its score).
-
-    Starts at the source's own word and believes what it sees more and more; what it saw fades, so a source that was
-    given up is tried again after a while.
-    """
-
-    def __init__(self, *, prior_weight: float = 8.0, half_life: int = 400) -> None:
-        self._prior_weight = prior_weight
-        self._decay = 0.5 ** (1 / half_life)
-        self._seen: dict[Key, tuple[float, float, int]] = {}
-        self._round = 0
-
-    def chance(self, source: str, segment: Segment, score: float) -> float:
-        """P(node accepted | its parent accepted), in 0..1, for a node that its source gives `score`."""
-        trials, accepted = self._faded((source, segment, int(score * 10)))
-        return (self._prior_weight * score + accepted) / (self._prior_weight + trials)
-
-    def observe(self, draft: Draft, path: Sequence[int], segments: Sequence[Segment]) -> None:
-        """Count a verified draft: each node on or right below the accepted path was put to the test."""
-        self._round += 1
-        reached = {-1, *path}
-        for node, parent in enumerate(draft.parents):
-            if parent in reached:
-                key = (draft.sources[node], segments[node], int(draft.scores[node] * 10))
-                trials, accepted = self._faded(key)
-                self._seen[key] = (trials + 1, accepted + (node in reached), self._round)
-
-    def _faded(self, key: Key) -> tuple[float, float]:
-        trials, accepted, last = self._seen.get(key, (0.0, 0.0, 0))
-        left = self._decay ** (self._round - last)
-        return trials * left, accepted * left
-
-
-class CostTable:
-    """Time of a forward by its width, relative to a width of 1, learned from the forwards that were run.
-
-    Args:
-        shape: Width to relative cost before anything was seen, 1 for the width 1.
-    """
-
-    _PACE = 0.1
-
-    def __init__(self, shape: dict[int, float]) -> None:
-        self._widths = sorted(shape)
-        self._costs = [shape[width] for width in self._widths]
-        self.base_ms = 0.0
-        """Time of a forward of width 1, as last believed; 0 before the first observation."""
-
-    def relative(self, width: int) -> float:
-        """Cost of a forward of this width in forwards of width 1; straight lines between the known widths."""
-        widths, costs = self._widths, self._costs
-        right = min(max(bisect_left(widths, width), 1), len(widths) - 1)
-        left = right - 1
-        slope = (costs[right] - costs[left]) / (widths[right] - widths[left])
-        return max(costs[left] + slope * (width - widths[left]), 1.0)
-
-    def observe(self, width: int, forward_ms: float) -> None:
-        """Count a decoding forward."""
-        if self.base_ms == 0:
-            self.base_ms = forward_ms / self.relative(width)
-        relative = forward_ms / self.base_ms
-        nearest = min(range(len(self._widths)), key=lambda index: abs(self._widths[index] - width))
-        if nearest:
-            surprise = min(max(relative / self.relative(width), 0.5), 2.0)
-            self._costs[nearest] *= 1 + self._PACE / 2 * (surprise - 1)
-            self._straighten(nearest)
-        self.base_ms += self._PACE * (forward_ms / self.relative(width) - self.base_ms)
-
-    def _straighten(self, moved: int) -> None:
-        """A wider forward never costs less."""
-        for index in range(moved, len(self._costs) - 1):
-            self._costs[index + 1] = max(self._costs[index + 1], self._costs[index])
-        for index in range(moved, 0, -1):
-            self._costs[index - 1] = min(self._costs[index - 1], self._costs[index])
-
-
 class SpeculationController:
-    """Decides, without touching a device, how long each draft may be.
+    """Decides, without touching a device, whom to ask for a draft and how much of it is verified.
 
     Args:
         max_draft: The most nodes for one request and round.
-        cost: Of a forward by width.
+        cost: Of a forward.
     """
 
     def __init__(self, *, max_draft: int, cost: CostTable) -> None:
         self._max_draft = max_draft
         self._cost = cost
-        self._table = AcceptanceTable()
-        self._rates: dict[Segment, float] = {}
+        self._accepted = AcceptanceTable()
+        self._yields = YieldTable()
+        self._draft_times = DraftTimes()
+        self._paces: dict[Segment, _Pace] = {}
+        self._node_probes = Probes(growth=2, rarest=256)
+        self._call_probes = Probes(growth=4, rarest=4096)
+        self._rows = 1
 
     def budget(self, segment: Segment, rows: int) -> int:
         """The most nodes that could pay for one of `rows` requests, if every one of them were accepted."""
-        return best_size([1.0] * self._max_draft, lambda size: self._cost.relative(rows * (1 + size)))
+        return best_size([1.0] * self._max_draft, self._round_cost(rows), self._pace(segment, rows))
 
     def rate(self, segment: Segment) -> float:
         """Tokens per second that a request makes in this segment, or would make without drafts; 0 before it is known.
 
         Never below plain decoding's rate: a source that slows a request down must not be judged by the slow rate.
         """
-        plain = 1000 / self._cost.base_ms if self._cost.base_ms else 0.0
-        return max(self._rates.get(segment, 0.0), plain)
+        return 1000 * self._pace(segment, self._rows) / self._cost.base_ms if self._cost.base_ms else 0.0
 
     def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         """A node's calibrated chance of being accepted once its parent is, in 0..1."""
-        return self._table.chance(source, segment, score)
+        return self._accepted.chance(source, segment, score, depth)
+
+    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+        """Whether to ask a source for a draft at a place: what its call brings there against the time that it takes.
+
+        A source whose calls take next to no time is always asked. One that doesn't pay is asked all the same now and
+        then, ever more rarely, to see whether that has changed. Asking is counted: follow a True by the call.
+
+        Args:
+            source: The proposer's name, as its nodes carry it.
+            segment: Of the place.
+            reach: The chance that the place is reached, in 0..1.
+            rows: How many requests share the call.
+        """
+        price = self._draft_times.seconds(source) * self.rate(segment)
+        if price < _FREE:
+            return True
+        pays = reach * self._yields.per_call(source, segment) * min(rows, self._rows) / self._rows >= price
+        if pays or (reach > _LIKELY and self._call_probes.due((source, segment))):
+            self._yields.asked(source, segment, reach)
+            return True
+        return False
 
     def trim(self, draft: Draft, segments: Sequence[Segment], rows: int) -> Draft:
-        """The part of the draft whose nodes bring more than they cost, for one of `rows` requests."""
+        """The part of the draft whose nodes bring more than they cost, for one of `rows` requests.
+
+        Now and then it is one node more, to see whether the first that was cut would do by now.
+        """
+        if not len(draft):
+            return draft
         reach: list[float] = []
-        for node, parent in enumerate(draft.parents):
-            chance = self._table.chance(draft.sources[node], segments[node], draft.scores[node])
-            reach.append(chance if parent < 0 else chance * reach[parent])
+        for node, (parent, depth) in enumerate(zip(draft.parents, draft.depths(), strict=True)):
+            chance = self._accepted.chance(draft.sources[node], segments[node], draft.scores[node], depth)
+            reach.append(chance if parent == ROOT else chance * reach[parent])
         order = sorted(range(len(draft)), key=lambda node: -reach[node])
-        size = best_size([reach[node] for node in order], lambda size: self._cost.relative(rows * (1 + size)))
+        gains = [reach[node] for node in order[: self._max_draft]]
+        size = best_size(gains, self._round_cost(rows), self._pace(segments[0], rows))
+        if size < len(gains):
+            cut = order[size]
+            size += self._node_probes.due((draft.sources[cut], segments[cut], len(draft.path(cut))))
         return draft if size == len(draft) else draft.cut(order[:size])
 
     def observe(self, record: StepRecord) -> None:
         """Learn from a decoding round of one request."""
-        self._table.observe(record.draft, record.path, record.segments)
-        rate = 1000 * len(record.tokens) / max(record.total_ms, 1e-6)
-        known = self._rates.get(record.segment, rate)
-        self._rates[record.segment] = known + 0.1 * (rate - known)
+        self._rows = record.rows
+        self._accepted.observe(record.draft, record.path, record.segments)
+        self._yields.observe(record)
+        for level, node in enumerate(record.path, start=1):
+            source, segment = record.draft.sources[node], record.segments[node]
+            self._call_probes.succeeded((source, segment))
+            self._node_probes.succeeded((source, segment, level))
+        took = self._cost.relative(record.width, record.rows)
+        if self._cost.base_ms:
+            took += min(record.propose_ms / self._cost.base_ms, 8 * took)
+        plain = self._cost.relative(record.rows, record.rows)
+        self._paces.setdefault(record.segment, _Pace()).observe(len(record.tokens), took / plain)
 
-    def observe_forward(self, width: int, forward_ms: float) -> None:
-        """Learn what a decoding forward cost."""
-        self._cost.observe(width, forward_ms)
+    def observe_forward(self, width: int, forward_ms: float, rows: int = 1) -> None:
+        """Learn what a decoding forward of so many tokens, for so many requests, cost."""
+        self._cost.observe(width, forward_ms, rows)
+
+    def observe_draft(self, source: str, seconds: float) -> None:
+        """Learn what a call of a source took."""
+        self._draft_times.observe(source, seconds)
+
+    def _round_cost(self, rows: int) -> Callable[[int], float]:
+        return lambda size: self._cost.relative(rows * (1 + size), rows)
+
+    def _pace(self, segment: Segment, rows: int) -> float:
+        """Tokens of one request per forward of one token, in rounds of `rows` requests."""
+        pace = self._paces.get(segment)
+        return (max(pace.gain, 1.0) if pace else 1.0) / self._cost.relative(rows, rows)
 
 
-CPU_SHAPE = {1: 1.0, 2: 1.04, 4: 1.2, 8: 1.7, 16: 3.0, 32: 5.8}
-"""First belief for packed weights on a CPU (measured over whole forwards of 0.5B and 1.5B models, two cores)."""
+class FixedController(SpeculationController):
+    """A controller that asks everyone and lets every draft through, up to a fixed size; for tests and comparisons.
 
-DEVICE_SHAPE = {1: 1.0, 8: 1.02, 16: 1.05, 32: 1.1, 64: 1.25, 128: 1.8}
-"""First belief for a GPU, where a forward of few rows is bound by memory."""
+    Args:
+        size: Nodes for one request and round.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(max_draft=size, cost=CostTable({1: 1.0, 2: 1.0}))
+        self._size = size
+
+    def budget(self, segment: Segment, rows: int) -> int:
+        """The fixed size."""
+        return self._size
+
+    def rate(self, segment: Segment) -> float:
+        """Unknown: no guess is ever too slow."""
+        return 0.0
+
+    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+        """Always."""
+        return True
+
+    def trim(self, draft: Draft, segments: Sequence[Segment], rows: int) -> Draft:
+        """The draft as it is."""
+        return draft
+
+    def observe(self, record: StepRecord) -> None:
+        """Nothing to learn."""
+
+
+class Probes:
+    """When to try again what was given up: ever more rarely, and sooner after a success.
+
+    Args:
+        growth: By how many times the wait grows with each try.
+        rarest: The longest wait, in times that it was given up.
+    """
+
+    def __init__(self, *, growth: int, rarest: int) -> None:
+        self._growth = growth
+        self._rarest = rarest
+        self._waits: dict[Hashable, int] = {}
+        self._declined: dict[Hashable, int] = {}
+
+    def due(self, key: Hashable) -> bool:
+        """Count one more time that it is given up; True if it is to be tried instead."""
+        self._declined[key] = self._declined.get(key, 0) + 1
+        wait = self._waits.setdefault(key, 4)
+        if self._declined[key] < wait:
+            return False
+        self._declined[key] = 0
+        self._waits[key] = min(self._growth * wait, self._rarest)
+        return True
+
+    def succeeded(self, key: Hashable) -> None:
+        """Hear that it was right."""
+        if key in self._waits:
+            self._waits[key] = max(self._waits[key] // self._growth**3, 2)
+
+
+class _Pace:
+    """Tokens per round of plain decoding's time, over the last few dozen rounds."""
+
+    _PACE = 0.05
+
+    def __init__(self) -> None:
+        self._tokens = self._time = 1.0
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as plain decoding."""
+        return self._tokens / self._time
+
+    def observe(self, tokens: int, time: float) -> None:
+        """Count a round."""
+        self._tokens += self._PACE * (tokens - self._tokens)
+        self._time += self._PACE * (time - self._time)

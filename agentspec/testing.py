@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from agentspec.config import EngineConfig, SamplingParams
-from agentspec.control import DEVICE_SHAPE, CostTable, SpeculationController
+from agentspec.control import FixedController as FixedController
 from agentspec.draft import EMPTY, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, FinishReason, Order
@@ -129,26 +129,6 @@ class ScriptedProposer:
         place = 0 if len(self._rounds) == 1 else self._round.get(context.request_id, 0)
         tokens = self._rounds[place] if place < len(self._rounds) else ()
         return Draft.chain(tokens[: context.budget], self.name, 0.9) if tokens else EMPTY
-
-
-class FixedController(SpeculationController):
-    """A controller that lets every draft through, up to a fixed size."""
-
-    def __init__(self, max_draft: int) -> None:
-        super().__init__(max_draft=max_draft, cost=CostTable(dict(DEVICE_SHAPE)))
-        self._size = max_draft
-
-    def budget(self, segment: object, rows: int) -> int:
-        """The fixed size."""
-        return self._size
-
-    def rate(self, segment: object) -> float:
-        """Unknown: no guess is ever too slow."""
-        return 0.0
-
-    def trim(self, draft: Draft, segments: object, rows: int) -> Draft:
-        """The draft as it is."""
-        return draft
 
 
 @dataclass(frozen=True)

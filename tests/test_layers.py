@@ -17,7 +17,7 @@ import pytest
 
 ROWS = [
     ["errors", "config", "segments", "segment_reader", "segmenter", "draft", "verify", "cache", "progress"],
-    ["grammar.base", "models.base", "trace", "control"],
+    ["grammar.base", "models.base", "trace", "acceptance", "cost", "control"],
     ["grammar", "sampling", "models", "proposers"],
     ["engine"],
     ["chat", "testing"],

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from agentspec.chat.formats.hermes import HermesFormat
 from agentspec.config import EngineConfig
-from agentspec.control import CPU_SHAPE, DEVICE_SHAPE, CostTable, SpeculationController
+from agentspec.control import SpeculationController
+from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, CostTable
 from agentspec.engine.core import EngineCore
 from agentspec.grammar.vocabulary import Vocabulary, check_same_text
 from agentspec.local.ask import Asker
@@ -35,14 +36,15 @@ class Loaded:
 
     target: HFTarget
     draft_model: HFTarget | None
+    vocabulary: Vocabulary
     asker: Asker
 
     def core(self, proposers: Sequence[str | Proposer] | None, config: EngineConfig) -> EngineCore:
         """An engine core on these models; see `Engine.load` for `proposers`."""
         target = self.target
         shape = CPU_SHAPE if target.device.type == "cpu" else DEVICE_SHAPE
-        controller = SpeculationController(max_draft=config.max_draft, cost=CostTable(dict(shape)))
-        proposer = build_proposer(proposers, draft_model=self.draft_model, eos=target.eos, chance=controller.chance)
+        controller = SpeculationController(max_draft=config.max_draft, cost=CostTable(shape))
+        proposer = build_proposer(proposers, vocabulary=self.vocabulary, draft_model=self.draft_model, judge=controller)
         return EngineCore(target, proposer, controller=controller, config=config)
 
 
@@ -59,7 +61,7 @@ def load_models(model: str | None, draft: str | None, *, placement: Placement, c
     draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
     vocabulary = vocabulary.ending(target.eos)
     asker = Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
-    return Loaded(target=target, draft_model=draft_model, asker=asker)
+    return Loaded(target=target, draft_model=draft_model, vocabulary=vocabulary, asker=asker)
 
 
 def _load(name: str, placement: Placement, tokenizer: object, *, strict_width: int | None = None) -> HFTarget:

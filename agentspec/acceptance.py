@@ -1,0 +1,134 @@
+"""How often guesses come true: learned from every verified draft, forgotten as the conversation moves on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, log
+
+from agentspec.draft import ROOT, Draft
+from agentspec.segments import Segment
+from agentspec.trace import StepRecord
+
+Key = tuple[str | int, ...]
+
+_DEEPEST = 8
+_SUREST = 4
+
+
+class AcceptanceTable:
+    """The chance of a node, by its source, its segment, how sure the source was, and its depth in the draft.
+
+    It starts at the source's own word. What is seen of a source as a whole, and of the source in a segment, shifts that
+    word's log odds; what is seen of equally sure nodes, and of those at like depth, then takes its place. Each of the
+    four leans on the one above as on a few observations of its own (empirical Bayes), so a few dozen nodes are enough.
+
+    Args:
+        prior_weight: Observations that the level above is worth.
+        half_life: Observations after which one counts half.
+    """
+
+    def __init__(self, *, prior_weight: float = 6.0, half_life: float = 60.0) -> None:
+        self._weight = prior_weight
+        self._decay = 0.5 ** (1 / half_life)
+        self._counts: dict[Key, _Count] = {}
+
+    def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
+        """P(node accepted | its parent accepted), in 0..1, for a node that its source gives `score`."""
+        of_source, of_segment, of_score, of_depth = (
+            self._counts.get(key, _NOTHING) for key in _keys(source, segment, score, depth)
+        )
+        shift = of_segment.shift(of_source.shift(0.0, self._weight), self._weight)
+        likely = _squash(_log_odds(score) + shift)
+        return of_depth.share(of_score.share(likely, self._weight), self._weight)
+
+    def observe(self, draft: Draft, path: Sequence[int], segments: Sequence[Segment]) -> None:
+        """Count a verified draft: each node on or right below the accepted path was put to the test."""
+        reached, depths = {ROOT, *path}, draft.depths()
+        for node, parent in enumerate(draft.parents):
+            if parent in reached:
+                score = draft.scores[node]
+                for key in _keys(draft.sources[node], segments[node], score, depths[node]):
+                    count = self._counts.setdefault(key, _Count())
+                    count.add(score, node in reached, self._decay)
+
+
+class YieldTable:
+    """Accepted nodes per call of a source, by the segment in which it was asked, each call weighed by its reach."""
+
+    _WEIGHT, _DECAY = 4.0, 0.98
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, Segment | None], tuple[float, float]] = {}
+
+    def per_call(self, source: str, segment: Segment) -> float:
+        """Nodes that a call brings once its place is reached; one, until something else was seen."""
+        found = 1.0
+        for key in ((source, None), (source, segment)):
+            calls, nodes = self._sums.get(key, (0.0, 0.0))
+            found = (self._WEIGHT * found + nodes) / (self._WEIGHT + calls)
+        return found
+
+    def asked(self, source: str, segment: Segment, reach: float) -> None:
+        """Count a call."""
+        for key in ((source, None), (source, segment)):
+            calls, nodes = self._sums.get(key, (0.0, 0.0))
+            self._sums[key] = calls * self._DECAY + reach, nodes * self._DECAY
+
+    def observe(self, record: StepRecord) -> None:
+        """Count the accepted nodes of each source that was asked, where the run of its nodes began."""
+        began: dict[int, Segment] = {}
+        draft = record.draft
+        for node in record.path:
+            parent, source = draft.parents[node], draft.sources[node]
+            goes_on = parent in began and draft.sources[parent] == source
+            began[node] = began[parent] if goes_on else record.segments[node]
+            for key in ((source, None), (source, began[node])):
+                if key in self._sums:
+                    calls, nodes = self._sums[key]
+                    self._sums[key] = calls, nodes + 1
+
+
+class _Count:
+    """Observations, how many of them were accepted, and how many the source's scores promised."""
+
+    __slots__ = ("accepted", "promised", "trials")
+
+    def __init__(self) -> None:
+        self.trials = self.accepted = self.promised = 0.0
+
+    def add(self, score: float, accepted: bool, decay: float) -> None:
+        self.trials = self.trials * decay + 1
+        self.accepted = self.accepted * decay + accepted
+        self.promised = self.promised * decay + score
+
+    def share(self, prior: float, weight: float) -> float:
+        """The accepted share, leaning on a prior one."""
+        return (weight * prior + self.accepted) / (weight + self.trials)
+
+    def shift(self, prior: float, weight: float) -> float:
+        """By how much the log odds of what came true exceed those of what was promised, leaning on a prior shift."""
+        seen = _log_ratio(self.accepted, self.trials) - _log_ratio(self.promised, self.trials)
+        return (weight * prior + self.trials * seen) / (weight + self.trials)
+
+
+_NOTHING = _Count()
+
+
+def _keys(source: str, segment: Segment, score: float, depth: int) -> tuple[Key, Key, Key, Key]:
+    """From the coarsest to the finest; deep nodes share a depth, sureness is told apart by whole log odds."""
+    sure = max(-_SUREST, min(_SUREST, round(_log_odds(score))))
+    deep = min(depth, _DEEPEST)
+    return (source,), (source, segment.value), (source, segment.value, sure), (source, segment.value, sure, deep)
+
+
+def _log_odds(chance: float) -> float:
+    chance = min(max(chance, 0.001), 0.999)
+    return log(chance / (1 - chance))
+
+
+def _log_ratio(part: float, whole: float) -> float:
+    return log((part + 0.5) / (whole - part + 0.5))
+
+
+def _squash(log_odds: float) -> float:
+    return 1 / (1 + exp(-log_odds))

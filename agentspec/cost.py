@@ -1,0 +1,92 @@
+"""What a round's parts cost in time: a forward by its width, a proposer's draft by its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from math import exp, log
+
+CPU_SHAPE = {1: 1.0, 2: 1.06, 4: 1.3, 8: 1.9, 16: 3.3, 32: 6.3}
+"""First belief for packed weights on a CPU (measured over whole forwards of 0.5B and 1.5B models, two cores)."""
+
+DEVICE_SHAPE = {1: 1.0, 8: 1.02, 16: 1.05, 32: 1.1, 64: 1.25, 128: 1.8}
+"""First belief for a GPU, where a forward of few rows is bound by memory."""
+
+
+class CostTable:
+    """Time of a forward by its width and rows, relative to that of one token, kept current by the forwards that run.
+
+    Another program's burst slows all widths alike, so most of a surprise is taken for a change of the base, each is
+    believed up to a bound only, and what was learned of a width fades towards what was measured when it isn't seen.
+
+    Args:
+        shape: Width to relative cost of one row, 1 for the width 1; at least two widths.
+        base_ms: Time of a forward of one token; 0: not known yet.
+        row: Relative cost that each further row adds beside its tokens.
+    """
+
+    _PACE, _BASE_PACE, _BOUND, _FADE = 0.03, 0.35, 0.3, 0.9995
+
+    def __init__(self, shape: Mapping[int, float], *, base_ms: float = 0.0, row: float = 0.0) -> None:
+        self._widths = sorted(shape)
+        self._measured = [shape[width] for width in self._widths]
+        self._learned = [0.0] * len(self._widths)
+        self._costs = self._current()
+        self._row = row
+        self.base_ms = base_ms
+        """Time of a forward of one token, as last believed; 0 before it is known."""
+
+    def relative(self, width: int, rows: int = 1) -> float:
+        """Cost of a forward in forwards of one token; straight lines between the known widths."""
+        widths, costs = self._widths, self._costs
+        right = 1
+        while widths[right] < width and right < len(widths) - 1:
+            right += 1
+        left = right - 1
+        slope = (costs[right] - costs[left]) / (widths[right] - widths[left])
+        return max(costs[left] + slope * (width - widths[left]), 1.0) + self._row * (rows - 1)
+
+    def observe(self, width: int, forward_ms: float, rows: int = 1) -> None:
+        """Count a decoding forward."""
+        if forward_ms <= 0:
+            return
+        believed = self.relative(width, rows)
+        if self.base_ms == 0:
+            self.base_ms = forward_ms / believed
+        surprise = max(-self._BOUND, min(self._BOUND, log(forward_ms / (self.base_ms * believed))))
+        self.base_ms *= exp(self._BASE_PACE * surprise)
+        nearest = min(range(len(self._widths)), key=lambda index: abs(self._widths[index] - width))
+        moved = self._learned[nearest] + self._PACE * surprise if nearest else 0.0
+        self._learned = [learned * self._FADE for learned in self._learned]
+        self._learned[nearest] = moved
+        self._costs = self._current()
+
+    def _current(self) -> list[float]:
+        """What was measured, shifted by what was learned; a wider forward never costs less."""
+        pairs = zip(self._measured, self._learned, strict=True)
+        return list(accumulate((cost * exp(learned) for cost, learned in pairs), max))
+
+
+class DraftTimes:
+    """Seconds that one call of a source takes, once it has read what stands before: the very first call is no measure.
+
+    Later ones may have to read a prompt first, too: a longer time is believed slowly, a much shorter one at once.
+    """
+
+    _PACE, _BOUND = 0.2, 1.5
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float | None] = {}
+
+    def seconds(self, source: str) -> float:
+        """As last believed; 0 before it is known."""
+        return self._seconds.get(source) or 0.0
+
+    def observe(self, source: str, seconds: float) -> None:
+        """Count a call."""
+        if source not in self._seconds:
+            self._seconds[source] = None
+            return
+        known = self._seconds[source] or seconds
+        moved = known + self._PACE * (min(seconds, self._BOUND * known) - known)
+        self._seconds[source] = seconds if seconds < known / 2 else moved
