@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from agentspec.proposers.base import Context
 from agentspec.verify import Outcome
 
 _FORCED = 0.97
-_MOST_TOKENS = 256
+_MOST_TOKENS = 512
 _MOST_CHOICES = 8
+"""Where more is possible, only what this conversation has shown is guessed."""
 
 
 class GrammarProposer:
@@ -78,22 +80,24 @@ class GrammarProposer:
         return Draft(tuple(tokens[:size]), tuple(parents[:size]), tuple(scores[:size]), (self.name,) * size)
 
     def _choices(self, cursor: Cursor) -> list[int]:
-        """The tokens that begin one of the few texts that may come next; none where there are many."""
+        """The tokens that begin the texts that may come next; none where there are very many."""
         try:
             mask = cursor.mask()
         except GrammarError:  # the request hears of it from the target
             return []
         allowed = _members(mask) if mask is not None else ()
-        texts = {token: self._vocabulary.tokens[token] for token in allowed if token < len(self._vocabulary)}
-        # The tokenizer would rather take a longer token than one that it begins with.
-        longest = [token for token, text in texts.items() if not _begins_another(text, texts.values())]
-        return longest if 0 < len(longest) <= _MOST_CHOICES else []
+        known = self._vocabulary.tokens
+        return _longest({token: known[token] for token in allowed if token < len(known)})
 
     def _shares(self, context: Context, before: tuple[int, int], tokens: Sequence[int]) -> dict[int, float]:
-        """The chance of each token, from how often it stood behind the two tokens before."""
+        """The chance of the likely tokens, from how often each stood behind the two tokens before."""
         habits = self._habits.setdefault(context.request_id, _Habits())
         habits.extend(context.tokens, len(context.tokens) - context.guessed)
-        counts = habits.after(before) if any(token in habits.after(before) for token in tokens) else habits.alone
+        counts = habits.after(before)
+        if len(tokens) > _MOST_CHOICES:
+            tokens = [token for token, _ in counts.most_common() if token in set(tokens)][:_MOST_CHOICES]
+        elif not any(token in counts for token in tokens):
+            counts = habits.alone
         total = sum(counts[token] for token in tokens)
         return {token: (counts[token] + 1 / len(tokens)) / (total + 1) for token in tokens}
 
@@ -142,5 +146,8 @@ def _members(mask: Mask) -> Sequence[int]:
     return tokens
 
 
-def _begins_another(text: bytes, texts: Iterable[bytes]) -> bool:
-    return any(len(other) > len(text) and other.startswith(text) for other in texts)
+def _longest(texts: Mapping[int, bytes]) -> list[int]:
+    """The tokens that no other one begins with: the tokenizer would rather take the longer one."""
+    ordered = sorted(set(texts.values()))
+    begin = {text for text, following in pairwise(ordered) if following.startswith(text)}
+    return [token for token, text in texts.items() if text not in begin]

@@ -207,7 +207,7 @@ FORCED = {
 def test_p9_forced_text_is_committed_in_the_tokens_that_the_target_picks(max_tokens: int) -> None:
     # The tokenizer would begin with 258, which spells `{"`; this target prefers the brace and the quote apart.
     document = [*b'{"status": "ok", "n": 7}', END]
-    proposer = ProposerPool([GrammarProposer()])
+    proposer = ProposerPool([GrammarProposer(TV)])
     (answer,) = assert_lossless(backticks_but_for(document), proposer, held_to(FORCED, max_tokens=max_tokens))
     assert list(answer.tokens) == document[:max_tokens]
     assert answer.tokens[:2] == (123, 34)
@@ -215,7 +215,7 @@ def test_p9_forced_text_is_committed_in_the_tokens_that_the_target_picks(max_tok
 
 def test_p9_forced_text_that_the_target_splits_as_the_tokenizer_does_is_accepted() -> None:
     split = [258, *b"status", 264, 34, *b"ok", 261, 110, 264, 55, 125, END]
-    (answer,) = run(backticks_but_for(split), GrammarProposer(), held_to(FORCED)(), max_draft=16)
+    (answer,) = run(backticks_but_for(split), GrammarProposer(TV), held_to(FORCED)(), max_draft=16)
     assert list(answer.tokens) == split
     assert len(answer.events) < len(split) / 2
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from engine_doubles import byte_asker
+from toy_vocabulary import TV
 
 from agentspec import Engine, SamplingParams
 from agentspec.config import EngineConfig
@@ -32,7 +33,7 @@ def after(prompt_length: int, output: Sequence[int], context_length: int = 4096)
 
 
 def engine_for(target: ScriptedTarget) -> Engine:
-    pool = ProposerPool([GrammarProposer(), NgramProposer()])
+    pool = ProposerPool([GrammarProposer(TV), NgramProposer()])
     core = EngineCore(target, pool, controller=FixedController(8), config=EngineConfig())
     return Engine(core, byte_asker())
 

@@ -46,5 +46,6 @@ def test_what_stood_there_before_in_the_conversation_comes_first() -> None:
 
 
 def test_where_much_is_possible_or_nothing_is_held_there_is_no_guess() -> None:
-    assert propose(b'{"size": "S", "count": ') == propose(b'{"size": "S", "note": "') == []
+    assert propose(b'{"size": "S", "note": "') == []
+    assert propose(b'{"size": "S", "note": "', history=b'"note": "see') == [b"s"]  # but what was there before
     assert not GrammarProposer(TV).propose([context([65], cursor=FREE)])[0].tokens
