@@ -28,6 +28,7 @@ ONLY_IN = {  # third-party package: the only places that may import it
     "torch": ["sampling", "models", "proposers.model", "testing"],
     "transformers": ["models"],
     "llguidance": ["grammar"],
+    "outlines": ["grammar"],
     "langchain_core": ["chat_models", "langchain"],
     "typer": ["cli"],
 }

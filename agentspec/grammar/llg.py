@@ -33,7 +33,12 @@ def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled; look-around and back-references can't be enforced.
     """
-    return compile_lark(vocabulary, f"start: /{regex_to_lark(regex or '(?:)', use_ascii='')}/")
+    return compile_lark(vocabulary, f"start: {regex_rule(regex)}")
+
+
+def regex_rule(regex: str) -> str:
+    """The piece of a Lark rule that stands for a text which matches `regex` as a whole."""
+    return f"/{regex_to_lark(regex or '(?:)', use_ascii='')}/"
 
 
 @lru_cache(maxsize=_CACHED_GRAMMARS)

@@ -16,7 +16,8 @@ from agentspec.engine.request import Event, Order, TokenLogprobs
 from agentspec.errors import ConfigError, EngineError, PromptError
 from agentspec.grammar.base import Guide
 from agentspec.grammar.llg import lark_guide, regex_guide
-from agentspec.grammar.schema import Schema, schema_guide
+from agentspec.grammar.output_type import OutputType, output_guide, writes_json
+from agentspec.grammar.schema import Schema, Whitespace, schema_guide
 from agentspec.grammar.tools import CLOSE, OPEN, Tool, ToolChoice, read_tools
 from agentspec.grammar.track import TrackedGuide
 from agentspec.grammar.vocabulary import Vocabulary
@@ -32,9 +33,12 @@ class Options(TypedDict, total=False):
     """What may be asked of an answer beside its prompt and sampling.
 
     Attributes:
+        output_type: Hold the output to a Python type, or a JSON Schema as text: a pydantic model, dataclass, TypedDict,
+            `Literal`, `Enum`, `list[int]`, outlines' `Regex`, ...; all that outlines takes.
         json_schema: Hold the output to a JSON Schema, or to a pydantic model class.
         regex: Hold it to a regular expression, as a whole.
         lark: Hold it to a grammar in llguidance's dialect of Lark.
+        json_whitespace: White space in a JSON document: "fixed" (the default) or "bounded"; see `Whitespace`.
         tools: OpenAI tools that the model may call.
         tool_choice: "auto" (the default), "required", "none", a tool's name, or OpenAI's object that names one.
         parallel_tool_calls: Whether it may call more than one at once; default True.
@@ -43,9 +47,11 @@ class Options(TypedDict, total=False):
         rounds: Whether the result tells what each round did; default False.
     """
 
+    output_type: OutputType
     json_schema: Schema | None
     regex: str | None
     lark: str | None
+    json_whitespace: Whitespace
     tools: Sequence[Mapping[str, Any]] | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
@@ -56,6 +62,7 @@ class Options(TypedDict, total=False):
 
 _MARKS = CallMarks(opens=(OPEN,), closes=(CLOSE,))
 
+_HELD_TO = ("output_type", "json_schema", "regex", "lark")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "regex": (str, "a text"),
     "lark": (str, "a text"),
@@ -152,24 +159,30 @@ class Asker:
         return [item for item in prompt if isinstance(item, int)]
 
     def _guide(self, ask: Ask, tools: Sequence[Tool]) -> Guide:
-        schema, regex, lark = ask.options.get("json_schema"), ask.options.get("regex"), ask.options.get("lark")
-        given = [name for name in ("json_schema", "regex", "lark") if ask.options.get(name) is not None]
+        given = [name for name in _HELD_TO if ask.options.get(name) is not None]
         if tools and ask.tool_choice != "none":
             given.append("tools")
         if len(given) > 1:
             raise ConfigError(f"the output can be held to one thing, not to {' and '.join(given)}: leave one out")
-        if schema is not None:
-            return schema_guide(self._vocabulary, schema)
-        if regex is not None:
+        whitespace = ask.options.get("json_whitespace", "fixed")
+        if "json_whitespace" in ask.options and not {"output_type", "json_schema"} & set(given):
+            raise ConfigError("json_whitespace goes with json_schema or output_type, and neither is given")
+        if (output_type := ask.options.get("output_type")) is not None:
+            return output_guide(self._vocabulary, output_type, whitespace=whitespace)
+        if (schema := ask.options.get("json_schema")) is not None:
+            return schema_guide(self._vocabulary, schema, whitespace=whitespace)
+        if (regex := ask.options.get("regex")) is not None:
             return regex_guide(self._vocabulary, regex)
-        if lark is not None:
+        if (lark := ask.options.get("lark")) is not None:
             return lark_guide(self._vocabulary, lark)
         parallel = ask.options.get("parallel_tool_calls", True)
         return self._chat.guide(tools, ask.tool_choice, parallel=parallel)
 
     def _tracked(self, guide: Guide, ask: Ask) -> Guide:
         """The guide with cursors that know where in the answer they are."""
-        document = ask.options.get("json_schema") is not None
+        output_type = ask.options.get("output_type")
+        typed = output_type is not None and writes_json(output_type)
+        document = typed or ask.options.get("json_schema") is not None
         return TrackedGuide(guide, self._vocabulary, Segmenter(calls=_MARKS, document=document))
 
     def _params(self, params: SamplingParams) -> SamplingParams:
