@@ -1,8 +1,11 @@
-"""A guide whose cursors know where in the output they are."""
+"""A guide whose cursors know where in the output they are, and what the text looks like to follow."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentspec.grammar.base import Cursor, Guide, Mask
+from agentspec.grammar.llg import LlgGuide
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segmenter import Segmenter
 from agentspec.segments import Place, Segment
@@ -16,12 +19,21 @@ class TrackedGuide:
         vocabulary: The text of each token. Control tokens are read by their names.
         segmenter: Tells the segments.
         start: Where the answer begins, if the prompt has begun it.
+        guesses: What an object in text that nothing holds may turn out to be, such as a tool call that is written
+            without its marker: drafts follow the first of them that fits what is written, and no token is held to it.
     """
 
     def __init__(
-        self, guide: Guide, vocabulary: Vocabulary, segmenter: Segmenter, *, start: Place | None = None
+        self,
+        guide: Guide,
+        vocabulary: Vocabulary,
+        segmenter: Segmenter,
+        *,
+        start: Place | None = None,
+        guesses: Sequence[LlgGuide] = (),
     ) -> None:
         self.segmenter = segmenter
+        self._guesses = tuple(guesses)
         self._guide = guide
         self._vocabulary = vocabulary
         self._start = start or segmenter.start()
@@ -36,15 +48,35 @@ class TrackedGuide:
         text = tokens[token] if 0 <= token < len(tokens) else b""
         return text or self._vocabulary.special.get(token, "").encode()
 
+    def guessed(self, before: TrackedCursor, token: int, place: Place) -> tuple[Cursor, ...]:
+        """The guesses that still fit after `token`, for a cursor that nothing holds."""
+        if not self._guesses or not place.stack:
+            return ()
+        if before.place.stack:
+            following = (guess.advance(token) for guess in before.guesses)
+        elif place.stack == "{":
+            begun = self.text(token)
+            following = (guess.after(begun[begun.find(b"{") :]) for guess in self._guesses)
+        else:
+            return ()
+        return tuple(guess for guess in following if guess is not None)
+
 
 class TrackedCursor:
-    """A place under the guide and in the text. Advancing is worked out once for each token."""
+    """A place under the guide and in the text. Advancing is worked out once for each token.
 
-    __slots__ = ("_following", "_guide", "inner", "place", "segment")
+    Attributes:
+        inner: The place under the guide alone.
+        place: The place in the text.
+        guesses: Places under grammars that the text fits so far, though nothing holds it to them.
+    """
 
-    def __init__(self, guide: TrackedGuide, inner: Cursor, place: Place) -> None:
+    __slots__ = ("_following", "_guide", "guesses", "inner", "place", "segment")
+
+    def __init__(self, guide: TrackedGuide, inner: Cursor, place: Place, guesses: tuple[Cursor, ...] = ()) -> None:
         self.inner = inner
         self.place = place
+        self.guesses = guesses
         self.segment: Segment = guide.segmenter.segment(place)
         self._guide = guide
         self._following: dict[int, TrackedCursor | None] = {}
@@ -73,4 +105,11 @@ class TrackedCursor:
         if inner is None:
             return None
         guide = self._guide
-        return TrackedCursor(guide, inner, guide.segmenter.advance(self.place, guide.text(token)))
+        place = guide.segmenter.advance(self.place, guide.text(token))
+        guesses = guide.guessed(self, token, place) if inner.mask() is None else ()
+        return TrackedCursor(guide, inner, place, guesses)
+
+
+def likely(cursor: Cursor) -> Cursor:
+    """The cursor to guess by: what holds the text, or what it looks like to follow where nothing does."""
+    return cursor.guesses[0] if isinstance(cursor, TrackedCursor) and cursor.guesses else cursor

@@ -11,6 +11,7 @@ import numpy as np
 from agentspec.draft import EMPTY, ROOT, Draft
 from agentspec.errors import GrammarError
 from agentspec.grammar.base import Cursor, Mask
+from agentspec.grammar.track import likely
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.base import Context
 from agentspec.verify import Outcome
@@ -26,7 +27,8 @@ class GrammarProposer:
 
     A tool's name, an enumeration, true or false, the next key or the end of the object: the strings are a small tree,
     ordered by how often each stood behind the same two tokens in this conversation, or else anywhere in it. The target
-    may split the same text otherwise, so all of it is verified like any other guess.
+    may split the same text otherwise, so all of it is verified like any other guess. Where nothing holds the text but
+    it looks like a tool call, it drafts on as if it were one.
 
     Args:
         vocabulary: The text of each token.
@@ -51,8 +53,9 @@ class GrammarProposer:
         self._habits.pop(request_id, None)
 
     def _propose(self, context: Context) -> Draft:
-        forced = context.cursor.forced(context.budget)
-        cursor = _walk(context.cursor, forced)
+        start = likely(context.cursor)
+        forced = start.forced(context.budget)
+        cursor = _walk(start, forced)
         frame = Draft.chain(forced, self.name, _FORCED) if forced else EMPTY
         if cursor is None or len(frame) >= context.budget:
             return frame
