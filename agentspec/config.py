@@ -152,6 +152,9 @@ class EngineConfig:
     Attributes:
         max_running: The most requests in one batch; others wait their turn.
         max_draft: The most draft nodes for one request and round; the controller goes below it where that is faster.
+        budget: A fixed number of nodes for every draft instead of the adaptive one, at most `max_draft`; for comparison.
+        measure_cost: Measure at load what forwards cost here, in under 3 seconds, and keep that in the cache folder;
+            off: start from what is typical, and learn.
         prefill_chunk: The most pending tokens of one request in one forward.
         prefix_cache_tokens: Tokens kept in the K/V columns of finished requests; the latest is kept whatever its size.
         strict: One request at a time, each prompt computed anew, every decoding forward as wide as the longest draft,
@@ -161,6 +164,8 @@ class EngineConfig:
 
     max_running: int = 8
     max_draft: int = 16
+    budget: int | None = None
+    measure_cost: bool = True
     prefill_chunk: int = 512
     prefix_cache_tokens: int = 16_384
     strict: bool = False
@@ -175,5 +180,11 @@ class EngineConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if not isinstance(self.strict, bool):
-            raise ConfigError(f"strict must be True or False, not {self.strict!r}")
+        for name in ("measure_cost", "strict"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ConfigError(f"{name} must be True or False, not {value!r}")
+        size = self.budget
+        if size is not None and (
+            not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= self.max_draft
+        ):
+            raise ConfigError(f"budget must be None or a whole number in 0..{self.max_draft} (max_draft), not {size!r}")

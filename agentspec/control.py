@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from agentspec.acceptance import AcceptanceTable, YieldTable
-from agentspec.cost import CostTable, DraftTimes
+from agentspec.cost import ONE_WIDTH, CostTable, DraftTimes
 from agentspec.draft import ROOT, Draft
 from agentspec.segments import Segment
 from agentspec.trace import StepRecord
@@ -155,7 +155,7 @@ class FixedController(SpeculationController):
     """
 
     def __init__(self, size: int) -> None:
-        super().__init__(max_draft=size, cost=CostTable({1: 1.0, 2: 1.0}))
+        super().__init__(max_draft=size, cost=CostTable(ONE_WIDTH))
         self._size = size
 
     def budget(self, segment: Segment, rows: int) -> int:

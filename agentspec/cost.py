@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import exp, log
 
@@ -13,6 +14,12 @@ DEVICE_SHAPE = {1: 1.0, 8: 1.02, 16: 1.05, 32: 1.1, 64: 1.25, 128: 1.8}
 """First belief for a GPU, where a forward of few rows is bound by memory."""
 
 
+ONE_WIDTH = {1: 1.0, 2: 1.0}
+"""Where every forward runs in the same width, a node costs nothing."""
+
+_NO_ROWS = {1: 0.0, 2: 0.0}
+
+
 class CostTable:
     """Time of a forward by its width and rows, relative to that of one token, kept current by the forwards that run.
 
@@ -21,30 +28,27 @@ class CostTable:
 
     Args:
         shape: Width to relative cost of one row, 1 for the width 1; at least two widths.
+        rows: Rows to the relative cost that they add to what one row of as many tokens costs; 0 for one row.
         base_ms: Time of a forward of one token; 0: not known yet.
-        row: Relative cost that each further row adds beside its tokens.
     """
 
     _PACE, _BASE_PACE, _BOUND, _FADE = 0.03, 0.35, 0.3, 0.9995
 
-    def __init__(self, shape: Mapping[int, float], *, base_ms: float = 0.0, row: float = 0.0) -> None:
+    def __init__(
+        self, shape: Mapping[int, float], *, rows: Mapping[int, float] = _NO_ROWS, base_ms: float = 0.0
+    ) -> None:
         self._widths = sorted(shape)
         self._measured = [shape[width] for width in self._widths]
         self._learned = [0.0] * len(self._widths)
         self._costs = self._current()
-        self._row = row
+        self._rows = sorted(rows)
+        self._row_costs = [rows[number] for number in self._rows]
         self.base_ms = base_ms
         """Time of a forward of one token, as last believed; 0 before it is known."""
 
     def relative(self, width: int, rows: int = 1) -> float:
-        """Cost of a forward in forwards of one token; straight lines between the known widths."""
-        widths, costs = self._widths, self._costs
-        right = 1
-        while widths[right] < width and right < len(widths) - 1:
-            right += 1
-        left = right - 1
-        slope = (costs[right] - costs[left]) / (widths[right] - widths[left])
-        return max(costs[left] + slope * (width - widths[left]), 1.0) + self._row * (rows - 1)
+        """Cost of a forward in forwards of one token; straight lines between the known widths, and on after them."""
+        return max(_line(self._widths, self._costs, width), 1.0) + max(_line(self._rows, self._row_costs, rows), 0.0)
 
     def observe(self, width: int, forward_ms: float, rows: int = 1) -> None:
         """Count a decoding forward."""
@@ -65,6 +69,13 @@ class CostTable:
         """What was measured, shifted by what was learned; a wider forward never costs less."""
         pairs = zip(self._measured, self._learned, strict=True)
         return list(accumulate((cost * exp(learned) for cost, learned in pairs), max))
+
+
+def _line(places: Sequence[int], values: Sequence[float], at: int) -> float:
+    right = min(max(bisect_left(places, at), 1), len(places) - 1)
+    left = right - 1
+    slope = (values[right] - values[left]) / (places[right] - places[left])
+    return values[left] + slope * (at - places[left])
 
 
 class DraftTimes:

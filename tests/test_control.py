@@ -70,9 +70,9 @@ def test_depths_are_told_apart() -> None:
 
 
 def test_cost_is_straight_between_the_known_widths_and_goes_on_after_them() -> None:
-    cost = CostTable({1: 1.0, 3: 1.2, 5: 2.0}, row=0.1)
+    cost = CostTable({1: 1.0, 3: 1.2, 5: 2.0}, rows={1: 0.0, 2: 0.5, 4: 0.7})
     assert [cost.relative(width) for width in (1, 2, 4, 7)] == pytest.approx([1.0, 1.1, 1.6, 2.8])
-    assert cost.relative(4, rows=3) == pytest.approx(1.8)
+    assert cost.relative(4, rows=3) == pytest.approx(1.6 + 0.6)
 
 
 def test_cost_follows_what_forwards_took() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from statistics import median
 from time import perf_counter
 
 from agentspec.draft import Draft
-from agentspec.models.base import Row, TargetModel
+from agentspec.models.base import Row, Slot, TargetModel
 
 Step = Callable[[int], None]
 """Runs one forward of so many tokens behind a context that is in the cache already, and leaves that as it was."""
 
 ROWS = (1, 2, 4, 8, 16)
+
+_COUNTED = 5
 
 
 def measure_cost(
@@ -50,6 +53,40 @@ def take_turns(steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: i
     return {name: {width: median(took) for width, took in found.items()} for name, found in seconds.items()}
 
 
+def sample_forwards(
+    target: TargetModel, kinds: Sequence[tuple[int, int]], *, context: int, warm_up: int, most_seconds: float
+) -> dict[tuple[int, int], float]:
+    """Seconds of one forward, median, by its tokens and its rows, as far as the time goes.
+
+    All kinds take turns, so that whatever else the machine does falls on all of them.
+
+    Args:
+        target: What to measure; must have `context + most tokens of a row` of context.
+        kinds: Tokens and rows of each kind, the most important first; tokens a multiple of rows.
+        context: Committed tokens before each row.
+        warm_up: Turns that aren't counted, unless time is up before they are over.
+        most_seconds: No forward is begun after this time.
+
+    Returns:
+        What was reached, at least the first kind.
+    """
+    end = perf_counter() + most_seconds
+    slots = [_slot_with(target, context)]
+    slots += [slots[0].fork() for _ in range(max(rows for _, rows in kinds) - 1)]
+    took: dict[tuple[int, int], list[float]] = {}
+    for width, rows in cycle(kinds):
+        counted = took.setdefault((width, rows), [])
+        if len(counted) == warm_up + _COUNTED or (perf_counter() > end and took[kinds[0]]):
+            break
+        draft = Draft.chain(filler(target.vocab_size, width // rows - 1), "cost")
+        start = perf_counter()
+        target.forward([Row(slot, (1,), draft) for slot in slots[:rows]]).logits[0, 0].item()
+        counted.append(perf_counter() - start)
+    for slot in slots:
+        slot.close()
+    return {kind: median(each[warm_up:] or each) for kind, each in took.items() if each}
+
+
 def filler(vocab_size: int, length: int) -> list[int]:
     """So many tokens that mean nothing."""
     return [1 + place % (vocab_size - 1) for place in range(length)]
@@ -57,13 +94,18 @@ def filler(vocab_size: int, length: int) -> list[int]:
 
 def target_step(target: TargetModel, context: int) -> Step:
     """A target's forward behind `context` committed tokens."""
-    slot = target.open()
-    prompt = Row(slot, filler(target.vocab_size, context))
-    target.forward([prompt])
-    slot.commit(prompt, ())
+    slot = _slot_with(target, context)
 
     def step(width: int) -> None:
         row = Row(slot, (1,), Draft.chain(filler(target.vocab_size, width - 1), "cost"))
         target.forward([row]).logits[0, 0].item()
 
     return step
+
+
+def _slot_with(target: TargetModel, context: int) -> Slot:
+    slot = target.open()
+    prompt = Row(slot, filler(target.vocab_size, context))
+    target.forward([prompt])
+    slot.commit(prompt, ())
+    return slot
