@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from toy_vocabulary import EOS, TV
 
-from agentspec.chat.formats.hermes import HermesFormat
+from agentspec.chat.chat import Chat
 from agentspec.config import EngineConfig
 from agentspec.draft import Draft
 from agentspec.engine.core import EngineCore
@@ -35,7 +35,7 @@ class ByteTokenizer:
 def byte_asker() -> Asker:
     """Reads asks for the toy vocabulary."""
     tokenizer = ByteTokenizer()
-    return Asker(tokenizer, TV, HermesFormat(tokenizer, TV))
+    return Asker(tokenizer, TV, Chat(tokenizer, TV))
 
 
 class ScriptedEngine(Engine):

@@ -1,19 +1,22 @@
-"""The seam between a model's way of writing chats and everything that shows them."""
+"""What an answer is made of, as it is written and as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-
-from agentspec.grammar.base import Guide
-from agentspec.grammar.schema import Schema
-from agentspec.grammar.tools import Tool, ToolChoice
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """More of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the thoughts before the answer."""
 
     text: str
 
@@ -48,7 +51,7 @@ class BrokenCallDelta:
     text: str
 
 
-Delta = TextDelta | ToolCallDelta | BrokenCallDelta
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | BrokenCallDelta
 
 
 class MessageParser(Protocol):
@@ -88,16 +91,23 @@ class Message:
     Attributes:
         tool_calls: Calls that can be run.
         broken_calls: Calls that can't: cut off by the length limit, or malformed.
+        reasoning: The thoughts before the answer.
     """
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     broken_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
 
     @property
     def wire(self) -> dict[str, Any]:
-        """In OpenAI's form; `content` is None next to tool calls without text. Broken calls are under their own key."""
+        """In OpenAI's form, with keys of their own for broken calls and reasoning.
+
+        `content` is None next to tool calls without text.
+        """
         wire: dict[str, Any] = {"role": "assistant", "content": self.content or (None if self.tool_calls else "")}
+        if self.reasoning:
+            wire["reasoning_content"] = self.reasoning
         if self.tool_calls:
             wire["tool_calls"] = [call.wire for call in self.tool_calls]
         if self.broken_calls:
@@ -118,6 +128,7 @@ class MessageBuilder:
     """Puts deltas together again."""
 
     _text: list[str] = field(default_factory=list)
+    _reasoning: list[str] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _unreadable: list[ToolCall] = field(default_factory=list)
 
@@ -127,6 +138,8 @@ class MessageBuilder:
             match delta:
                 case TextDelta(text):
                     self._text.append(text)
+                case ReasoningDelta(text):
+                    self._reasoning.append(text)
                 case ToolCallDelta(index, id, name, arguments):
                     if index == len(self._calls):
                         self._calls.append(_Call(id or "", name or ""))
@@ -144,34 +157,5 @@ class MessageBuilder:
             "".join(self._text),
             tuple(call for call in calls if call.complete),
             (*(call for call in calls if not call.complete), *self._unreadable),
+            "".join(self._reasoning),
         )
-
-
-class ChatFormat(Protocol):
-    """One family's way of writing messages, tools and calls: rendering, guide and parser fit each other."""
-
-    @property
-    def markers(self) -> Sequence[str]:
-        """Texts that the parser must see even where they are control tokens."""
-
-    def render(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto"
-    ) -> list[int]:
-        """The prompt, up to where the assistant's answer begins.
-
-        Raises:
-            PromptError: A message can't be used; the text names `messages[i]`.
-        """
-
-    def guide(
-        self,
-        tools: Sequence[Tool] = (),
-        tool_choice: ToolChoice = "auto",
-        *,
-        schema: Schema | None = None,
-        parallel: bool = True,
-    ) -> Guide:
-        """What the answer is held to."""
-
-    def parser(self, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> MessageParser:
-        """A parser for one answer."""

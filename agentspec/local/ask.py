@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from agentspec.chat.base import Delta, MessageBuilder, MessageParser
-from agentspec.chat.formats.hermes import HermesFormat
-from agentspec.chat.formats.plain_parser import PlainParser
+from agentspec.chat.chat import Chat
+from agentspec.chat.parser import TextParser
 from agentspec.chat.stream import StopRule, TextStream
 from agentspec.config import SamplingParams
 from agentspec.engine.request import Event, Order, TokenLogprobs
@@ -18,12 +18,11 @@ from agentspec.grammar.base import Guide
 from agentspec.grammar.llg import lark_guide, regex_guide
 from agentspec.grammar.output_type import OutputType, output_guide, writes_json
 from agentspec.grammar.schema import Schema, Whitespace, schema_guide
-from agentspec.grammar.tools import CLOSE, OPEN, Tool, ToolChoice, read_tools
+from agentspec.grammar.tools import Tool, ToolChoice, read_tools
 from agentspec.grammar.track import TrackedGuide
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.local.result import AnswerEnd, Result, StreamEvent, Usage
 from agentspec.segmenter import Segmenter
-from agentspec.segments import CallMarks
 from agentspec.trace import Stats, StepRecord
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
@@ -59,8 +58,6 @@ class Options(TypedDict, total=False):
     caller: str
     rounds: bool
 
-
-_MARKS = CallMarks(opens=(OPEN,), closes=(CLOSE,))
 
 _HELD_TO = ("output_type", "json_schema", "regex", "lark")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -109,7 +106,7 @@ class Asker:
         chat: Renders messages.
     """
 
-    def __init__(self, tokenizer: Any, vocabulary: Vocabulary, chat: HermesFormat) -> None:  # noqa: ANN401
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary, chat: Chat) -> None:  # noqa: ANN401
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._chat = chat
@@ -124,7 +121,8 @@ class Asker:
         """
         tools = read_tools(ask.options.get("tools") or ())
         prompt = self.tokens(ask.prompt, tools, ask.tool_choice)
-        guide = self._tracked(self._guide(ask, tools), ask)
+        opened = self._is_chat(ask, tools) and self._chat.opened(prompt)
+        guide = self._tracked(self._guide(ask, tools, opened=opened), ask, opened=opened)
         params = self._params(ask.params)
         orders = [
             Order(
@@ -138,8 +136,7 @@ class Asker:
             )
             for branch in range(params.n)
         ]
-        rounds = ask.options.get("rounds", False)
-        return orders, [self._reader(order, tools, ask.tool_choice, rounds=rounds) for order in orders]
+        return orders, [self._reader(order, ask, tools, opened=opened) for order in orders]
 
     def tokens(self, prompt: Prompt, tools: Sequence[Tool] = (), tool_choice: ToolChoice = "auto") -> list[int]:
         """The prompt's tokens. A string is taken as it is, but as a user's message where there are tools to show."""
@@ -158,7 +155,21 @@ class Asker:
                 raise PromptError(f"prompt[{place}] must be a token id, like the rest, not {item!r}")
         return [item for item in prompt if isinstance(item, int)]
 
-    def _guide(self, ask: Ask, tools: Sequence[Tool]) -> Guide:
+    def _is_chat(self, ask: Ask, tools: Sequence[Tool]) -> bool:
+        """Whether the answer is a message of a model's, not just text that goes on from a text."""
+        return bool(tools) or (
+            not isinstance(ask.prompt, str) and all(isinstance(each, Mapping) for each in ask.prompt)
+        )
+
+    def _guide(self, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
+        parallel = ask.options.get("parallel_tool_calls", True)
+        held_to = self._held_to(ask, tools)
+        if held_to is not None:
+            return self._chat.after_thoughts(held_to, opened=opened)
+        return self._chat.guide(tools, ask.tool_choice, parallel=parallel, opened=opened)
+
+    def _held_to(self, ask: Ask, tools: Sequence[Tool]) -> Guide | None:
+        """What the ask holds the output to beside tools."""
         given = [name for name in _HELD_TO if ask.options.get(name) is not None]
         if tools and ask.tool_choice != "none":
             given.append("tools")
@@ -175,15 +186,15 @@ class Asker:
             return regex_guide(self._vocabulary, regex)
         if (lark := ask.options.get("lark")) is not None:
             return lark_guide(self._vocabulary, lark)
-        parallel = ask.options.get("parallel_tool_calls", True)
-        return self._chat.guide(tools, ask.tool_choice, parallel=parallel)
+        return None
 
-    def _tracked(self, guide: Guide, ask: Ask) -> Guide:
+    def _tracked(self, guide: Guide, ask: Ask, *, opened: bool) -> Guide:
         """The guide with cursors that know where in the answer they are."""
         output_type = ask.options.get("output_type")
         typed = output_type is not None and writes_json(output_type)
         document = typed or ask.options.get("json_schema") is not None
-        return TrackedGuide(guide, self._vocabulary, Segmenter(calls=_MARKS, document=document))
+        segmenter = Segmenter(calls=self._chat.form.marks, reasoning=self._chat.thoughts, document=document)
+        return TrackedGuide(guide, self._vocabulary, segmenter, start=segmenter.start(reasoning=opened))
 
     def _params(self, params: SamplingParams) -> SamplingParams:
         seed = secrets.randbits(63) if params.seed is None else params.seed
@@ -195,17 +206,17 @@ class Asker:
             return [word]
         return [tuple(self._vocabulary.encode(spelling)) for spelling in (word, " " + word.lstrip())]
 
-    def _reader(self, order: Order, tools: Sequence[Tool], tool_choice: ToolChoice, *, rounds: bool) -> Reader:
-        calls = bool(tools) and tool_choice != "none"
-        parser = self._chat.parser(tools, tool_choice) if calls else PlainParser()
+    def _reader(self, order: Order, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Reader:
+        chat = self._is_chat(ask, tools)
+        parser = self._chat.parser(tools, ask.tool_choice, opened=opened) if chat else TextParser()
         text = TextStream(
             self._vocabulary,
             stops=order.params.stop,
             min_tokens=order.params.min_tokens,
-            visible=self._chat.markers if calls else (),
+            visible=self._chat.visible if chat else (),
         )
         ends = self._vocabulary.eos | set(order.params.stop_token_ids)
-        return Reader(order, parser, text, ends, rounds=rounds)
+        return Reader(order, parser, text, ends, rounds=ask.options.get("rounds", False))
 
 
 class Reader:

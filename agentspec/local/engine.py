@@ -46,6 +46,7 @@ class Engine:
         device_map: str | dict[str, object] | None = None,
         trust_remote_code: bool = False,
         allow_pickle: bool = False,
+        tool_format: str | None = None,
         config: EngineConfig | None = None,
     ) -> Self:
         """Load a model.
@@ -62,6 +63,8 @@ class Engine:
             device_map: Spreads the layers over devices, as transformers does; instead of `device`.
             trust_remote_code: Run the Python code that a model brings along.
             allow_pickle: Take weights in pickle files, which can run code when they are read.
+            tool_format: How the model writes tool calls, a name in `agentspec.chat.formats.registry.FORMATS`; None: as
+                its chat template shows, or, where that knows none, as "plain": told in the system turn.
             config: Sizes.
 
         Raises:
@@ -74,6 +77,7 @@ class Engine:
             device_map=device_map,
             trust_remote_code=trust_remote_code,
             allow_pickle=allow_pickle,
+            tool_format=tool_format,
         )
         config = EngineConfig() if config is None else config
         if not isinstance(config, EngineConfig):

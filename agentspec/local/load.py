@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentspec.chat.formats.hermes import HermesFormat
+from agentspec.chat.chat import Chat
+from agentspec.chat.formats.registry import check_name
 from agentspec.config import EngineConfig
-from agentspec.control import SpeculationController
-from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, CostTable
+from agentspec.control import FixedController, SpeculationController
+from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, ONE_WIDTH, CostTable
 from agentspec.engine.core import EngineCore
 from agentspec.grammar.vocabulary import Vocabulary, check_same_text
 from agentspec.local.ask import Asker
 from agentspec.models.embedded import resolve
 from agentspec.models.hf import HFTarget
+from agentspec.models.known_cost import known_cost
 from agentspec.models.load import load_target, load_tokenizer
 from agentspec.proposers.base import Proposer
 from agentspec.proposers.registry import build_proposer
@@ -21,13 +23,14 @@ from agentspec.proposers.registry import build_proposer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where and how models are loaded; see `Engine.load`."""
+    """Where and how models are loaded, and how they write tool calls; see `Engine.load`."""
 
     device: str | None = None
     dtype: str | None = None
     device_map: str | dict[str, object] | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    tool_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +42,34 @@ class Loaded:
     vocabulary: Vocabulary
     asker: Asker
 
-    def core(self, proposers: Sequence[str | Proposer] | None, config: EngineConfig) -> EngineCore:
+    def core(
+        self,
+        proposers: Sequence[str | Proposer] | None,
+        config: EngineConfig,
+        controller: SpeculationController | None = None,
+    ) -> EngineCore:
         """An engine core on these models; see `Engine.load` for `proposers`."""
-        target = self.target
-        shape = CPU_SHAPE if target.device.type == "cpu" else DEVICE_SHAPE
-        controller = SpeculationController(max_draft=config.max_draft, cost=CostTable(shape))
+        target, controller = self.target, controller or self.controller(config)
         proposer = build_proposer(proposers, vocabulary=self.vocabulary, draft_model=self.draft_model, judge=controller)
         return EngineCore(target, proposer, controller=controller, config=config)
+
+    def controller(self, config: EngineConfig) -> SpeculationController:
+        """What decides how much is drafted on this model."""
+        if config.budget is not None:
+            return FixedController(config.budget)
+        if config.strict:
+            cost = CostTable(ONE_WIDTH)
+        elif config.measure_cost:
+            cost = known_cost(self.target)
+        else:
+            cost = CostTable(CPU_SHAPE if self.target.device.type == "cpu" else DEVICE_SHAPE)
+        return SpeculationController(max_draft=config.max_draft, cost=cost)
 
 
 def load_models(model: str | None, draft: str | None, *, placement: Placement, config: EngineConfig) -> Loaded:
     """Load a model, and a draft model if one is named; their tokenizers are compared before weights are read."""
+    if placement.tool_format is not None:
+        check_name(placement.tool_format)
     name = str(resolve(model))
     tokenizer = load_tokenizer(name, trust_remote_code=placement.trust_remote_code)
     vocabulary = Vocabulary.of(tokenizer)
@@ -60,7 +80,7 @@ def load_models(model: str | None, draft: str | None, *, placement: Placement, c
     target = _load(name, placement, tokenizer, strict_width=1 + config.max_draft if config.strict else None)
     draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
     vocabulary = vocabulary.ending(target.eos)
-    asker = Asker(tokenizer, vocabulary, HermesFormat(tokenizer, vocabulary))
+    asker = Asker(tokenizer, vocabulary, Chat(tokenizer, vocabulary, tool_format=placement.tool_format))
     return Loaded(target=target, draft_model=draft_model, vocabulary=vocabulary, asker=asker)
 
 

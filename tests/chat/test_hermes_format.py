@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from toy_vocabulary import TV
 from transformers import PreTrainedTokenizerFast
 
-from agentspec.chat.formats.hermes import HermesFormat
-from agentspec.errors import ConfigError, PromptError
-from agentspec.grammar.base import FREE
+from agentspec.chat.chat import Chat
+from agentspec.errors import PromptError
 from agentspec.grammar.tools import read_tools
 from agentspec.grammar.vocabulary import Vocabulary
 
@@ -42,14 +40,14 @@ WEATHER = {"type": "function", "function": {"name": "w", "parameters": {"type": 
 TOOLS = read_tools([WEATHER])
 
 
-def chat(template: str | None) -> tuple[HermesFormat, PreTrainedTokenizerFast]:
+def chat(template: str | None) -> tuple[Chat, PreTrainedTokenizerFast]:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     backend = Tokenizer(models.BPE({letter: token for token, letter in enumerate(letters)}, []))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|im_end|>", chat_template=template)
-    return HermesFormat(tokenizer, Vocabulary.of(tokenizer)), tokenizer
+    return Chat(tokenizer, Vocabulary.of(tokenizer)), tokenizer
 
 
 def prompt(template: str | None, messages: list, tools: tuple = (), choice: str = "auto") -> str:
@@ -156,14 +154,6 @@ def test_the_fallback_is_lines() -> None:
     assert prompt(None, messages) == "system: s\nuser: hi\nassistant:"
 
 
-def test_an_answer_is_held_to_tools_or_to_a_schema() -> None:
-    hermes = HermesFormat(chat(CHATML)[1], TV)
-    assert hermes.guide() is FREE
-    assert hermes.guide(schema={"type": "null"}).start().forced(9) == tuple(b"null")
-    with pytest.raises(ConfigError, match="not both"):
-        hermes.guide(TOOLS, schema={"type": "null"})
-
-
 @pytest.mark.real_model
 @pytest.mark.parametrize("model", ["qwen2.5-coder-0.5b", "smollm2-135m"])
 def test_a_plain_prompt_is_the_templates_own(real_model: Callable[[str], Path], model: str) -> None:
@@ -172,4 +162,4 @@ def test_a_plain_prompt_is_the_templates_own(real_model: Callable[[str], Path], 
     tokenizer = AutoTokenizer.from_pretrained(real_model(model))
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Héllo 😀\n\n  x"}]
     own = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
-    assert HermesFormat(tokenizer, Vocabulary.of(tokenizer)).render(messages) == own
+    assert Chat(tokenizer, Vocabulary.of(tokenizer)).render(messages) == own

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import pytest
 
 from agentspec.chat.base import BrokenCallDelta, Message, MessageBuilder, TextDelta, ToolCall, ToolCallDelta
-from agentspec.chat.formats.hermes_parser import HermesParser
-from agentspec.chat.formats.plain_parser import PlainParser
+from agentspec.chat.formats.hermes import HERMES
+from agentspec.chat.parser import AnswerParser, TextParser
 
 TWO_CALLS = (
     'Sure.<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -44,7 +44,7 @@ WHOLE = {
 
 def parse(parts: Iterable[str]) -> Message:
     number = itertools.count()
-    parser, builder = HermesParser(call_id=lambda: f"call_{next(number)}"), MessageBuilder()
+    parser, builder = AnswerParser(HERMES, (), new_id=lambda: f"call_{next(number)}"), MessageBuilder()
     for part in parts:
         deltas = parser.feed(part)
         for delta in deltas:
@@ -67,7 +67,7 @@ def test_the_message_does_not_depend_on_the_cuts(text: str) -> None:
 
 
 def test_deltas_of_a_call_are_its_head_once_and_then_pieces_of_arguments() -> None:
-    parser = HermesParser(call_id=lambda: "call_x")
+    parser = AnswerParser(HERMES, (), new_id=lambda: "call_x")
     head = '<tool_call>\n{"name": "f", "arguments": '
     assert parser.feed(head) == []
     assert parser.feed('{"a') == [ToolCallDelta(0, "call_x", "f"), ToolCallDelta(0, arguments='{"a')]
@@ -76,7 +76,7 @@ def test_deltas_of_a_call_are_its_head_once_and_then_pieces_of_arguments() -> No
 
 
 def test_text_is_held_back_no_longer_than_the_marker() -> None:
-    parser, shown = HermesParser(), 0
+    parser, shown = AnswerParser(HERMES, ()), 0
     for given, character in enumerate(TRICKY.split("<tool_call>")[0] + NO_CALL, start=1):
         shown += sum(len(delta.text) for delta in parser.feed(character) if isinstance(delta, TextDelta))
         assert given - shown <= len("\n<tool_call>") - 1
@@ -95,7 +95,7 @@ def test_a_call_that_was_cut_off_is_never_complete() -> None:
 
 
 def test_a_body_that_is_no_call_is_reported() -> None:
-    parser = HermesParser()
+    parser = AnswerParser(HERMES, ())
     assert parser.feed("<tool_call>\nsay hi\n</tool_call>") == [BrokenCallDelta(None, "\nsay hi\n")]
 
 
@@ -111,9 +111,9 @@ def test_the_wire_form_is_openais() -> None:
     assert parse(["hi"]).wire == {"role": "assistant", "content": "hi"}
     assert parse([""]).wire == {"role": "assistant", "content": ""}
     assert parse([TWO_CALLS[5:]]).wire["content"] is None
-    assert len({json.dumps(HermesParser().feed(TWO_CALLS)[1].id) for _ in range(9)}) == 9  # type: ignore[union-attr]
+    assert len({json.dumps(AnswerParser(HERMES, ()).feed(TWO_CALLS)[1].id) for _ in range(9)}) == 9  # type: ignore[union-attr]
 
 
 def test_without_tools_all_is_text() -> None:
-    parser = PlainParser()
+    parser = TextParser()
     assert [*parser.feed(TWO_CALLS), *parser.finish()] == [TextDelta(TWO_CALLS)]

@@ -1,0 +1,36 @@
+"""The formats that there are, and which one a model writes."""
+
+from __future__ import annotations
+
+from agentspec.chat.formats.base import ToolFormat
+from agentspec.chat.formats.hermes import HERMES
+from agentspec.chat.formats.llama3_json import LLAMA3_JSON
+from agentspec.chat.formats.plain import PLAIN
+from agentspec.chat.formats.qwen3_coder import QWEN3_CODER
+from agentspec.chat.template import Template
+from agentspec.errors import ConfigError
+
+FORMATS = {form.name: form for form in (HERMES, QWEN3_CODER, LLAMA3_JSON, PLAIN)}
+"""By name, in the order in which templates are asked; the last fits every model."""
+
+
+def choose(template: Template, name: str | None = None) -> ToolFormat:
+    """The format of this name; without one, the first in which the template itself shows calls.
+
+    Raises:
+        ConfigError: No format has the name.
+    """
+    if name is not None:
+        check_name(name)
+        return FORMATS[name]
+    return next((form for form in FORMATS.values() if template.knows(form)), PLAIN)
+
+
+def check_name(name: str) -> None:
+    """See that a format has this name.
+
+    Raises:
+        ConfigError: None has.
+    """
+    if name not in FORMATS:
+        raise ConfigError(f"no tool format is called {name!r}; there are: {', '.join(FORMATS)}")
