@@ -51,7 +51,7 @@ def explain(error: GrammarError, schema: Mapping[str, Any], subject: str) -> str
     if reason.startswith("'"):
         return f"{subject} {_REFUSED}{reason}"
     begins = next((start for start in _KEYWORDS if reason.startswith(start)), "")
-    words = _IN_OUR_WORDS.get(begins, reason)
+    words = "no grammar holds to it" if reason.startswith("Unimplemented keys") else _IN_OUR_WORDS.get(begins, reason)
     for path, part in parts(schema):
         for keyword, value in part.items():
             if _blamed(reason, begins, keyword, value):
