@@ -15,6 +15,8 @@ from agentspec.config import SamplingParams
 from agentspec.engine.request import Event, Order, TokenLogprobs
 from agentspec.errors import ConfigError, EngineError, PromptError
 from agentspec.grammar.base import Guide
+from agentspec.grammar.code_names import code_names
+from agentspec.grammar.free_calls import free_calls
 from agentspec.grammar.llg import lark_guide, regex_guide
 from agentspec.grammar.output_type import OutputType, output_guide, writes_json
 from agentspec.grammar.schema import Schema, Whitespace, schema_guide
@@ -122,7 +124,7 @@ class Asker:
         tools = read_tools(ask.options.get("tools") or ())
         prompt = self.tokens(ask.prompt, tools, ask.tool_choice)
         opened = self._is_chat(ask, tools) and self._chat.opened(prompt)
-        guide = self._tracked(self._guide(ask, tools, opened=opened), ask, opened=opened)
+        guide = self._tracked(self._guide(ask, tools, opened=opened), ask, tools, opened=opened)
         params = self._params(ask.params)
         orders = [
             Order(
@@ -188,13 +190,20 @@ class Asker:
             return lark_guide(self._vocabulary, lark)
         return None
 
-    def _tracked(self, guide: Guide, ask: Ask, *, opened: bool) -> Guide:
+    def _tracked(self, guide: Guide, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
         """The guide with cursors that know where in the answer they are."""
         output_type = ask.options.get("output_type")
         typed = output_type is not None and writes_json(output_type)
-        document = typed or ask.options.get("json_schema") is not None
-        segmenter = Segmenter(calls=self._chat.form.marks, reasoning=self._chat.thoughts, document=document)
-        return TrackedGuide(guide, self._vocabulary, segmenter, start=segmenter.start(reasoning=opened))
+        segmenter = Segmenter(
+            calls=self._chat.form.marks,
+            reasoning=self._chat.thoughts,
+            document=typed or ask.options.get("json_schema") is not None,
+            code_names=code_names(tool.parameters for tool in tools),
+        )
+        guesses = free_calls(self._vocabulary, tools) if ask.tool_choice in ("auto", "none") else ()
+        return TrackedGuide(
+            guide, self._vocabulary, segmenter, start=segmenter.start(reasoning=opened), guesses=guesses
+        )
 
     def _params(self, params: SamplingParams) -> SamplingParams:
         seed = secrets.randbits(63) if params.seed is None else params.seed

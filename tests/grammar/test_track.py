@@ -5,6 +5,7 @@ from __future__ import annotations
 from toy_vocabulary import TV
 
 from agentspec.grammar.base import FREE, Cursor
+from agentspec.grammar.code_names import code_names
 from agentspec.grammar.free_calls import free_calls
 from agentspec.grammar.tools import read_tools
 from agentspec.grammar.track import TrackedCursor, TrackedGuide, likely
@@ -42,9 +43,10 @@ def test_a_boundary_inside_a_draft_is_seen_from_both_sides_of_it() -> None:
 
 def test_a_call_that_nothing_holds_is_guessed_in_the_spelling_it_is_written_in() -> None:
     for written, follows in (
-        (b'Sure:\n```json\n{"name": "no', b'w", "arguments": {}}'),
+        (b'Sure:\n```json\n{"name": "no', b'w", "'),
         (b'{\n  "name":"wea', b'ther",'),
         (b'{"name": "now", "p', b'arameters": {}}'),
+        (b'{"name": "now", "a', b'rguments": {}}'),
     ):
         cursor = after(written)
         assert cursor.mask() is None
@@ -55,3 +57,8 @@ def test_a_call_that_nothing_holds_is_guessed_in_the_spelling_it_is_written_in()
 def test_what_is_no_call_is_guessed_no_further() -> None:
     assert not after(b'{"nome').guesses
     assert not after(b"So {").guesses
+
+
+def test_a_schema_may_mark_an_argument_as_code() -> None:
+    parameters = {"properties": {"body": {"type": "string", "contentMediaType": "text/x-python"}, "to": {}}}
+    assert code_names([parameters]) == {"body"}
