@@ -21,7 +21,7 @@ def test_measured_once_then_read_and_measured_again_where_the_file_is_broken(
     target = tiny_target()
     started = perf_counter()
     first = known_cost.known_cost(target)
-    assert perf_counter() - started < 1.0
+    assert perf_counter() - started < 3.0  # on a busy machine; some 50 ms on a quiet one
     assert first.base_ms > 0
     (file,) = (cache / "costs").iterdir()
     again = dict.fromkeys(known_cost._KINDS, 2.0)
