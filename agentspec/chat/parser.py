@@ -139,7 +139,7 @@ class AnswerParser:
                 recorded = self._tape.recorded
                 for close in self._form.marks.closes:
                     recorded = recorded.removesuffix(close)
-                yield BrokenCallDelta(None, recorded.removeprefix(opening))
+                yield BrokenCallDelta(None, recorded.removeprefix(opening if opening in self._openings else ""))
             self._calls.open = False
         yield from self._tape.space()
 

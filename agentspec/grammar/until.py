@@ -157,8 +157,9 @@ def all_but(vocabulary: Vocabulary, tokens: Sequence[int]) -> Mask | None:
     """The mask of all tokens but these; None if there are none of these."""
     if not tokens:
         return None
-    mask = np.full((len(vocabulary) + 31) // 32, 0xFFFFFFFF, dtype=np.uint32)
-    for token in tokens:
-        mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+    bits = np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
+    bits[: len(vocabulary)] = 1
+    bits[list(tokens)] = 0
+    mask: Mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
     mask.flags.writeable = False
     return mask
