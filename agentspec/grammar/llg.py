@@ -11,6 +11,7 @@ from llguidance import LLMatcher, regex_to_lark
 
 from agentspec.errors import GrammarDeadEndError, GrammarError
 from agentspec.grammar.base import Mask
+from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segments import Segment
 
@@ -37,7 +38,13 @@ def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:
 
 
 def regex_rule(regex: str) -> str:
-    """The piece of a Lark rule that stands for a text which matches `regex` as a whole."""
+    """The piece of a Lark rule that stands for a text which matches `regex` as a whole.
+
+    Raises:
+        GrammarError: It is too large.
+    """
+    if (size := expanded(regex)) > MOST_EXPANDED:
+        raise GrammarError(f"the regex is {size:,} long with its repeats written out, at most {MOST_EXPANDED:,} may be")
     return f"/{regex_to_lark(regex or '(?:)', use_ascii='')}/"
 
 

@@ -6,11 +6,12 @@ properties 0.5 s and were then refused in the middle of the answer, 200 patterns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from agentspec.errors import GrammarError
+from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
 from agentspec.grammar.schema_errors import refusal
 from agentspec.grammar.schema_parts import parts, target
 
@@ -60,16 +61,27 @@ def check_limits(schema: Mapping[str, Any]) -> None:
 
 def _check_part(part: Mapping[str, Any], path: str) -> None:
     properties, required, patterns = (part.get(key) for key in ("properties", "required", "patternProperties"))
-    if isinstance(properties, Mapping):
-        must = set(required) if isinstance(required, list) else set()
-        optional = sum(name not in must for name in properties)
-        if optional > _MOST_OPTIONAL:
-            raise refusal("properties", path, f"{optional} of them are optional, at most {_MOST_OPTIONAL} may be")
+    must = set(required) if isinstance(required, list) else set()
+    optional = sum(name not in must for name in properties) if isinstance(properties, Mapping) else 0
+    if optional > _MOST_OPTIONAL:
+        raise refusal("properties", path, f"{optional} of them are optional, at most {_MOST_OPTIONAL} may be")
     if isinstance(patterns, Mapping) and len(patterns) > _MOST_PATTERNS:
         raise refusal("patternProperties", path, f"there are {len(patterns)} patterns, at most {_MOST_PATTERNS}")
-    multiple = part.get("multipleOf")
+    for keyword, pattern in _patterns(part):
+        if (size := expanded(pattern)) > MOST_EXPANDED:
+            raise refusal(keyword, path, f"with its repeats written out it is {size:,} long, at most {MOST_EXPANDED:,}")
+    multiple, least = part.get("multipleOf"), part.get("minProperties")
     if isinstance(multiple, int | float) and _digits(multiple) > _MOST_MULTIPLE:
         raise refusal("multipleOf", path, f"{multiple} has too many digits: at most {_MOST_MULTIPLE} without its zeros")
+    if isinstance(least, int) and least > len(must) + 1 and part.get("additionalProperties") is not False:
+        raise refusal("minProperties", path, "two keys that aren't named may be the same: require them by name")
+
+
+def _patterns(part: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if isinstance(part.get("pattern"), str):
+        yield "pattern", part["pattern"]
+    if isinstance(part.get("patternProperties"), Mapping):
+        yield from (("patternProperties", pattern) for pattern in part["patternProperties"])
 
 
 def _digits(number: float) -> int:

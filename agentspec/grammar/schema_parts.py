@@ -26,20 +26,37 @@ _SCHEMA_MAPS = frozenset(
 )
 
 
-def parts(schema: object, path: str = "$") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every schema inside `schema`, itself first, with its JSON path; what only looks like one (`const`) is not."""
+def parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every schema inside `schema`, itself first, with its JSON path; what only looks like one (`const`) is not.
+
+    What a reference points at counts, wherever it stands.
+    """
+    seen: set[int] = set()
+    waiting: list[tuple[str, object]] = [("$", schema)]
+    while waiting:
+        for path, part in _inside(*waiting.pop(0)):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            yield path, part
+            reference = part.get("$ref")
+            if isinstance(reference, str):
+                waiting.append((f"$.{reference[2:].replace('/', '.')}", target(schema, reference)))
+
+
+def _inside(path: str, schema: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(schema, Mapping):
         return
     yield path, schema
     for keyword, value in schema.items():
         if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
             for name, part in value.items():
-                yield from parts(part, f"{path}.{keyword}.{name}")
+                yield from _inside(f"{path}.{keyword}.{name}", part)
         elif keyword in _SCHEMA_LISTS and isinstance(value, list):
             for index, part in enumerate(value):
-                yield from parts(part, f"{path}.{keyword}[{index}]")
+                yield from _inside(f"{path}.{keyword}[{index}]", part)
         elif keyword in _ONE_SCHEMA:
-            yield from parts(value, f"{path}.{keyword}")
+            yield from _inside(f"{path}.{keyword}", value)
 
 
 def changed(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401 (JSON)

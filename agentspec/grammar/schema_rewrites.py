@@ -16,7 +16,11 @@ _Part = dict[str, Any]
 _TYPES = ("null", "boolean", "object", "array", "number", "string")
 _DESCRIBES = frozenset({"$comment", "title", "description", "default", "examples", "deprecated"})
 _COMBINES = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas", "contains")
+_ANY_TEXT = ("binary", "password", "path")
 _MOST_CHOICES = 4
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
+_REAL_DATE = {"pattern": f"^(?:{_YEAR}-(?:0[13-9]-|1|02-[01]|02-2[0-8])|{_LEAP_YEAR}-02-29)"}
 
 
 def rewritten(schema: Mapping[str, Any]) -> _Part:
@@ -31,7 +35,7 @@ def rewritten(schema: Mapping[str, Any]) -> _Part:
 
 
 def _rewrite(part: _Part) -> _Part:
-    for rewrite in (_drop_idle, _close, _name_keys, _depend, _choose, _negate, _tell_apart):
+    for rewrite in (_drop_idle, _close, _name_keys, _depend, _choose, _negate, _tell_apart, _real_dates):
         part = rewrite(part)
     return part
 
@@ -46,6 +50,8 @@ def _drop_idle(part: _Part) -> _Part:
     few = isinstance(part.get("maxItems"), int) and part["maxItems"] <= 1
     if part.get("uniqueItems") is False or few:
         idle.add("uniqueItems")
+    if part.get("format") in _ANY_TEXT:
+        idle.add("format")
     return {keyword: value for keyword, value in part.items() if keyword not in idle}
 
 
@@ -133,6 +139,13 @@ def _tell_apart(part: _Part) -> _Part:
         told.append({"allOf": [choice, _without([names[0] for names in others])], "type": "object"})
     rest = {keyword: value for keyword, value in part.items() if keyword != "oneOf"}
     return _with(rest, [{"anyOf": told}])
+
+
+def _real_dates(part: _Part) -> _Part:
+    """Dates with a year from 1 on, and 29 February in leap years only: the compiler's formats let others through."""
+    if part.get("format") not in ("date", "date-time"):
+        return part
+    return _with(part, [_REAL_DATE]) if "pattern" in part else {**part, **_REAL_DATE}
 
 
 def _opposite(schema: object) -> _Part | None:

@@ -35,7 +35,7 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 
 def tool_schemas() -> list[dict[str, Any]]:
-    """The parameters of every tool in the recorded conversations and calls, those of the latter in JSON Schema's words."""
+    """The parameters of every tool in the recorded conversations, and of the recorded calls in JSON Schema words."""
     folder = SHARED / "traces/public"
     rows = [json.loads(line) for file in sorted((folder / "normalized").glob("*.jsonl")) for line in file.open()]
     calls = [json.loads(line) for line in (folder / "toolcalls/toolcalls.jsonl").open()]
@@ -67,7 +67,7 @@ def _document(vocabulary: Vocabulary, guide: Guide, dice: random.Random, closers
     for step in range(_LONGEST):
         legal = np.flatnonzero(np.unpackbits(cursor.mask().view(np.uint8), bitorder="little")).tolist()
         closing = [token for token in closers if token in legal]
-        hurry = step > _LONG or dice.random() < 0.2
+        hurry = dice.random() < (0.9 if step > _LONG else 0.2)
         ends = [token for token in closing if token in vocabulary.eos] or closing
         pick = dice.choice(ends if ends and hurry else legal)
         if pick in vocabulary.eos:
@@ -141,7 +141,9 @@ def _table(vocabulary: Vocabulary) -> None:
     times = [compile_ms(vocabulary, schema)[0] for schema in tool_schemas()]
     times += [compile_ms(vocabulary, row["schema"])[0] for row in recorded().values()]
     share = sum(spent <= 50 for spent in times) / len(times)
-    print(f"\n{share:.0%} of {len(times)} schemas within 50 ms; median {median(times):.1f}, longest {max(times):.1f} ms")
+    print(
+        f"\n{share:.0%} of {len(times)} schemas within 50 ms; median {median(times):.1f}, longest {max(times):.1f} ms"
+    )
 
 
 if __name__ == "__main__":
