@@ -17,8 +17,10 @@ from agentspec.cli.console import out, print_json
 from agentspec.cli.options import DraftModel, Json, Model
 from agentspec.cli.replay import finish
 from agentspec.errors import ConfigError
-from agentspec.replay.report import Report, TurnReport, faster
-from agentspec.replay.traces import DEMO, Skipped, Turn, read_traces
+from agentspec.replay.report import Report, faster
+from agentspec.replay.traces import DEMO, read_traces
+from agentspec.replay.turn_report import TurnReport
+from agentspec.replay.turns import Skipped, Turn
 
 if TYPE_CHECKING:
     from agentspec.local.ask import Options
@@ -53,18 +55,16 @@ def demo(
 
 
 def _run(engine: Engine, name: str, max_tokens: int, *, as_json: bool) -> Report:
-    from agentspec.replay.live import replay
+    from agentspec.replay.live import Way, replay
 
-    recording = read_traces([DEMO])
+    recording, way = read_traces([DEMO]), Way(max_tokens=max_tokens)
     if as_json:
-        return replay(engine, recording, max_tokens=max_tokens, choose=_choose)
+        return replay(engine, recording, way, choose=_choose)
     out.print(f"{name} answers {len(recording.turns)} turns of a coding agent, each of them twice\n", markup=False)
     display = _Display(len(recording.turns), max_tokens)
     with Live(console=out, transient=True, auto_refresh=False) as live:
         display.live = live if out.is_terminal else None
-        return replay(
-            engine, recording, max_tokens=max_tokens, choose=_choose, watch=display.watch, done=display.finish
-        )
+        return replay(engine, recording, way, choose=_choose, watch=display.watch, done=display.finish)
 
 
 def _choose(turn: Turn) -> Options:
@@ -106,7 +106,7 @@ class _Display:
         same = "[green]identical[/]" if found.identical else "[bold red]NOT identical[/]"
         out.print(
             f"{label}: {found.tokens:>4} tokens, plain {found.plain_seconds:5.2f} s, agentspec {found.seconds:5.2f} s, "
-            f"[bold]{faster(found.wire['speedup'] or 1)}[/], {same}"
+            f"[bold]{faster(found.speedup or 1)}[/], {same}"
         )
 
     def _bars(self, turn: Turn) -> Table:

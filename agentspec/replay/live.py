@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median, median_low
+from typing import Literal, Protocol
 
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, GrammarError, PromptError
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
-from agentspec.replay.report import Report, TurnReport, rounds_seconds
-from agentspec.replay.traces import Recording, Skipped, Turn
+from agentspec.replay.budgets import BudgetSwitch
+from agentspec.replay.report import Report
+from agentspec.replay.turn_report import Fixed, TurnReport, ratio
+from agentspec.replay.turns import Recording, Skipped, Turn
+from agentspec.trace import Stats
+
+Mode = Literal["plain", "adaptive"] | int
+"""How a turn is answered; a number: with that fixed budget."""
 
 
 class Watch(Protocol):
@@ -22,33 +30,72 @@ class Watch(Protocol):
         """More of an answer; its first call for an answer has no text yet and 0 tokens."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How turns are answered.
+
+    Attributes:
+        max_tokens: The most tokens of an answer.
+        runs: How often each turn is answered in every mode.
+        switch: Of the engine's controller; None: no fixed budgets.
+        budgets: Fixed budgets, of the switch's, with which each turn is answered too.
+        history: Whether what earlier turns' answers taught is kept. A turn's own answers are hidden from one another in
+            any case: every mode and run has a caller's name of its own, and without history every answer has.
+    """
+
+    max_tokens: int
+    runs: int = 1
+    switch: BudgetSwitch | None = None
+    budgets: Sequence[int] = ()
+    history: bool = False
+    _prefix: str = field(default_factory=lambda: f"replay {secrets.token_hex(4)}")  # a store on disk outlives a run
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """In the order of the first turn; the next one begins with the second, and so on."""
+        return ("plain", "adaptive", *self.budgets)
+
+    def caller(self, mode: Mode | Literal["prefill"], run: int, place: int) -> str:
+        """Whose answer it is: nothing that one caller's answers taught is used for another's."""
+        return f"{self._prefix} {mode} {run}" + ("" if self.history and mode != "prefill" else f" {place}")
+
+
+def tool_choice(turn: Turn, wanted: str = "recorded") -> Options:
+    """What is asked of the model where there are tools: "auto", "required", or as it was recorded.
+
+    As recorded, a message that called tools has to call one now; any other turn is free to.
+    """
+    called = turn.called if wanted == "recorded" else wanted == "required"
+    return {"tool_choice": "required" if called else "auto"}
+
+
 def replay(
     engine: Engine,
     recording: Recording,
+    way: Way,
     *,
-    max_tokens: int,
     done: Callable[[TurnReport | Skipped], None] = lambda found: None,
-    choose: Callable[[Turn], Options] = lambda turn: {"tool_choice": "auto"},
+    choose: Callable[[Turn], Options] = tool_choice,
     watch: Watch | None = None,
 ) -> Report:
-    """Answer every turn of a recording twice. The history stays the recorded one, whatever the model answers.
+    """Answer every turn of a recording in each mode; the history stays the recorded one, whatever is answered.
 
     A turn that can't be answered is left out and listed. An interrupt ends it early, with the report of what is done.
 
     Args:
         engine: Answers greedily.
         recording: From `read_traces`.
-        max_tokens: The most tokens of an answer.
+        way: Modes and sizes.
         done: Told after each turn.
         choose: What is asked of the model where a turn has tools.
         watch: Told what is being written.
     """
     report = Report(skipped=list(recording.skipped))
+    asker = _Asker(engine, way, watch)
     try:
         for place, turn in enumerate(recording.turns):
-            options: Options = {"tools": turn.tools, **choose(turn)} if turn.tools else {}
             try:
-                found = _answer_twice(engine, turn, options, _Way(max_tokens, place % 2 == 0, watch))
+                found = asker.answer(turn, place, _options(turn, choose))
                 report.turns.append(found)
                 done(found)
             except (PromptError, GrammarError, ConfigError) as error:
@@ -59,48 +106,87 @@ def replay(
     return report
 
 
+def _options(turn: Turn, choose: Callable[[Turn], Options]) -> Options:
+    """A response format holds the answers that called no tools."""
+    if turn.schema is not None and not turn.called:
+        return {"json_schema": dict(turn.schema)}
+    return {"tools": turn.tools, **choose(turn)} if turn.tools else {}
+
+
 @dataclass(frozen=True, slots=True)
-class _Way:
-    max_tokens: int
-    plain_first: bool
+class _Asker:
+    engine: Engine
+    way: Way
     watch: Watch | None
 
+    def answer(self, turn: Turn, place: int, options: Options) -> TurnReport:
+        """Answer a turn in every mode, after its prompt was prefilled, so that all start from the prefix cache."""
+        # Of two tokens the second may be drafted, so that the draft model too reads the prompt now.
+        drafted: Options = {**options, "speculate": True, "caller": self.way.caller("prefill", 0, place)}
+        prefill = self.engine.generate(turn.messages, SamplingParams(max_tokens=2), **drafted)
+        modes = self.way.modes
+        found: dict[Mode, list[Result]] = {mode: [] for mode in modes}
+        for run in range(self.way.runs):
+            first = (place + run) % len(modes)
+            for mode in (*modes[first:], *modes[:first]):
+                named: Options = {**options, "caller": self.way.caller(mode, run, place)}
+                found[mode].append(self._run(turn, mode, named))
+        return _report(turn, prefill, found)
 
-def _answer_twice(engine: Engine, turn: Turn, options: Options, way: _Way) -> TurnReport:
-    """Answer a turn twice, after its prompt was prefilled, so that both answers start from the prefix cache."""
-    # Of two tokens the second may be drafted, so that the draft model too reads the prompt now.
-    drafted: Options = {**options, "speculate": True}
-    prefill = engine.generate(turn.messages, SamplingParams(max_tokens=2), **drafted)
-    answers: dict[bool, Result] = {}
-    for speculate in (False, True) if way.plain_first else (True, False):
-        answers[speculate] = _answer(engine, turn, {**options, "speculate": speculate}, way)
-    plain, ours = answers[False], answers[True]
+    def _run(self, turn: Turn, mode: Mode, options: Options) -> Result:
+        if self.way.switch:
+            self.way.switch.choose(mode if isinstance(mode, int) else None)
+        speculate = mode != "plain"
+        asked: Options = {**options, "speculate": speculate}
+        tell = self.watch or (lambda turn, speculate, text, tokens: None)
+        tell(turn, speculate, "", 0)
+        result, tokens = None, 0
+        params = SamplingParams(max_tokens=self.way.max_tokens)
+        for event in self.engine.stream(turn.messages, params, **asked):
+            tokens += len(event.tokens)
+            tell(turn, speculate, event.text, tokens)
+            result = event.result
+        assert result is not None, "the last event of a stream holds the result"
+        return result
+
+
+def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> TurnReport:
+    plain, ours = found["plain"], found["adaptive"]
+    times = {mode: [_seconds(result.stats) for result in results] for mode, results in found.items()}
+    middle = ours[times["adaptive"].index(median_low(times["adaptive"]))]
+    answers = {(result.tokens, result.finish_reason) for results in found.values() for result in results}
     return TurnReport(
         trace_id=turn.trace_id,
         index=turn.index,
-        prompt_tokens=ours.usage.prompt_tokens,
-        tokens=len(ours.tokens),
-        plain_forwards=plain.stats.forwards,
-        plain_seconds=rounds_seconds(plain.stats),
+        category=turn.category,
+        repeat=turn.repeat,
+        prompt_tokens=middle.usage.prompt_tokens,
+        tokens=len(middle.tokens),
+        plain_forwards=plain[0].stats.forwards,
+        plain_seconds=median(times["plain"]),
+        seconds=median(times["adaptive"]),
         prefill_seconds=prefill.stats.prefill_ms / 1000,
-        identical=(plain.tokens, plain.finish_reason) == (ours.tokens, ours.finish_reason),
-        finish_reason=ours.finish_reason,
-        stats=ours.stats,
+        speedup=_relative(times["plain"], times["adaptive"]),
+        identical=len(answers) == 1,
+        finish_reason=middle.finish_reason,
+        stats=middle.stats,
+        fixed={
+            mode: Fixed(results[0].stats.forwards, median(times[mode]), _relative(times[mode], times["adaptive"]))
+            for mode, results in found.items()
+            if isinstance(mode, int)
+        },
     )
 
 
-def _answer(engine: Engine, turn: Turn, options: Options, way: _Way) -> Result:
-    speculate, watch = bool(options["speculate"]), way.watch
-    if watch:
-        watch(turn, speculate, "", 0)
-    result, tokens = None, 0
-    for event in engine.stream(turn.messages, SamplingParams(max_tokens=way.max_tokens), **options):
-        tokens += len(event.tokens)
-        if watch:
-            watch(turn, speculate, event.text, tokens)
-        result = event.result
-    assert result is not None, "the last event of a stream holds the result"
-    return result
+def _seconds(stats: Stats) -> float:
+    """Time of every round that `stats.forwards` counts, for an answer whose prompt was in the prefix cache."""
+    return (stats.prefill_ms + stats.decode_ms) / 1000
+
+
+def _relative(theirs: Sequence[float], ours: Sequence[float]) -> float | None:
+    """The median of ratios of runs side by side."""
+    ratios = [found for pair in zip(theirs, ours, strict=True) if (found := ratio(*pair)) is not None]
+    return round(median(ratios), 3) if ratios else None
 
 
 def _reason(error: Exception) -> str:

@@ -1,78 +1,35 @@
-"""Reads recorded agent conversations: one JSON object a line, and the turns in it that a model wrote."""
+"""Reads recorded rows, one JSON object a line: agents' conversations, tool-call tasks, edits and prompts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from agentspec.errors import TraceError
+from agentspec.replay.categories import Category
+from agentspec.replay.readers import conversation, edits, prompts, toolcalls
+from agentspec.replay.turns import Line, Recording, Skipped, Turn
 
 DEMO = Path(__file__).with_name("coding_agent.jsonl")
 """A short conversation of a coding agent, written for `agentspec demo`."""
 
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message that a model wrote, seen from before it.
-
-    Attributes:
-        trace_id: Of the conversation.
-        index: Of the message in it, from 0.
-        messages: What came before, in OpenAI's form, at least one.
-        tools: What the model could call, in OpenAI's form.
-        file: Where it was read from.
-        line: Its line there, from 1.
-        called: Whether the recorded message called tools.
-    """
-
-    trace_id: str
-    index: int
-    messages: tuple[Mapping[str, Any], ...]
-    tools: tuple[Mapping[str, Any], ...]
-    file: str
-    line: int
-    called: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A line, or one turn of it, that can't be used.
-
-    Attributes:
-        line: From 1; 0 stands for the whole file.
-        reason: Why; it holds nothing of the recorded text.
-        index: Of the turn's message; None where it is the whole line.
-    """
-
-    file: str
-    line: int
-    reason: str
-    index: int | None = None
-
-    @property
-    def wire(self) -> dict[str, Any]:
-        """As reports show it."""
-        where: dict[str, Any] = {"file": self.file, "line": self.line}
-        return where | ({} if self.index is None else {"index": self.index}) | {"reason": self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """All turns of some files, in order, and what could not be read."""
-
-    turns: tuple[Turn, ...]
-    skipped: tuple[Skipped, ...]
+_READERS: tuple[tuple[frozenset[str], Callable[[Line], list[Turn | Skipped]]], ...] = (
+    (conversation.KEYS, conversation.read),
+    (toolcalls.KEYS, toolcalls.read),
+    (edits.KEYS, edits.read),
+    (prompts.KEYS, prompts.read),
+)
+"""By the keys that a row of the shape has."""
 
 
 def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = None) -> Recording:
     """Read trace files; a line that can't be used is left out and listed.
 
-    A line is `{"trace_id", "tools", "messages", "targets"}`: OpenAI tools and messages, and the indexes of the
-    messages that a model wrote; without targets, every assistant message. Other keys are ignored.
+    What a line is shows in its keys: see `agentspec.replay.readers`. Other keys are ignored.
 
     Args:
         files: JSON lines, in UTF-8.
@@ -92,7 +49,75 @@ def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = Non
     if not found:
         first = f"; the first: {skipped[0].file}:{skipped[0].line}: {skipped[0].reason}" if skipped else ""
         raise TraceError(f"no turn can be read from {len(files)} trace file(s){first}")
-    return Recording(tuple(found), tuple(skipped))
+    return Recording(tuple(mark_repeats(found)), tuple(skipped))
+
+
+def read_row(row: Mapping[str, Any], file: str, number: int = 1) -> list[Turn | Skipped]:
+    """The turns of one row, by the reader of its shape.
+
+    Raises:
+        TraceError: No reader knows its keys, or it can't be used.
+    """
+    for keys, read in _READERS:
+        if keys <= row.keys():
+            return read(Line(row, file, number))
+    shapes = ", or ".join(" and ".join(sorted(keys)) for keys, _ in _READERS)
+    raise TraceError(f"not a row of a known shape, with the keys {shapes}")
+
+
+def mark_repeats(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns, those of a line whose task an earlier line holds already marked as repeats.
+
+    A task is the first user message and the tools. A line that goes on where the prompt of an earlier one stopped, as
+    logs of single calls do, is the same conversation: a repeat if that one is.
+    """
+    marked: dict[tuple[str, str], dict[tuple[str, int], Turn]] = {}  # of each line the latest turn
+    for turn in turns:
+        lines, place = marked.setdefault(_task(turn), {}), (turn.file, turn.line)
+        before = lines.get(place) or next((line for line in reversed(lines.values()) if _goes_on(turn, line)), None)
+        lines[place] = replace(turn, repeat=before.repeat if before else bool(lines))
+        yield lines[place]
+
+
+def _goes_on(turn: Turn, earlier: Turn) -> bool:
+    length = len(earlier.messages)
+    return length < len(turn.messages) and turn.messages[:length] == earlier.messages
+
+
+def select(recording: Recording, *, categories: Sequence[Category] = (), each: int | None = None) -> Recording:
+    """Fewer turns, in the same order.
+
+    Args:
+        recording: Of all turns.
+        categories: Only these; none: all.
+        each: The most turns of each category; first turns of many lines are preferred to many turns of the first ones.
+
+    Raises:
+        TraceError: No turn is left.
+    """
+    turns = [turn for turn in recording.turns if not categories or turn.category in categories]
+    if not turns:
+        there = ", ".join(dict.fromkeys(turn.category for turn in recording.turns))
+        raise TraceError(f"no turn is of category {', '.join(categories)}; there are: {there}")
+    if each is not None:
+        turns = _bounded(turns, each)
+    return Recording(tuple(turns), recording.skipped)
+
+
+def _bounded(turns: Sequence[Turn], each: int) -> list[Turn]:
+    seen: dict[tuple[str, int, Category], int] = {}
+    by_category: dict[Category, list[tuple[int, int]]] = {}
+    for place, turn in enumerate(turns):
+        key = (turn.file, turn.line, turn.category)
+        seen[key] = seen.get(key, 0) + 1
+        by_category.setdefault(turn.category, []).append((seen[key], place))
+    kept = sorted(place for ranked in by_category.values() for _, place in sorted(ranked)[:each])
+    return [turns[place] for place in kept]
+
+
+def _task(turn: Turn) -> tuple[str, str]:
+    first = next((message for message in turn.messages if message.get("role") == "user"), turn.messages[0])
+    return json.dumps(first.get("content"), sort_keys=True), json.dumps(turn.tools, sort_keys=True)
 
 
 def _read_file(name: str, turns: int | None) -> Iterator[Turn | Skipped]:
@@ -105,12 +130,12 @@ def _read_file(name: str, turns: int | None) -> Iterator[Turn | Skipped]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield from _read_line(line, name, number)[:turns]
+                yield from read_row(_object(line), name, number)[:turns]
             except TraceError as error:
                 yield Skipped(name, number, str(error))
 
 
-def _read_line(line: bytes, file: str, number: int) -> list[Turn | Skipped]:
+def _object(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode())
     except UnicodeDecodeError:
@@ -121,40 +146,4 @@ def _read_line(line: bytes, file: str, number: int) -> list[Turn | Skipped]:
         raise TraceError("not JSON that can be read") from None
     if not isinstance(row, dict):
         raise TraceError("not a JSON object")
-    messages = _objects(row, "messages")
-    if not messages:
-        raise TraceError("messages is missing or empty")
-    tools, trace_id = tuple(_objects(row, "tools")), row.get("trace_id", f"line {number}")
-    if not isinstance(trace_id, str):
-        raise TraceError("trace_id is not a string")
-    return [
-        Turn(trace_id, index, tuple(messages[:index]), tools, file, number, bool(messages[index].get("tool_calls")))
-        if index
-        else Skipped(file, number, "there is no message before it", index)
-        for index in _targets(row, messages)
-    ]
-
-
-def _objects(row: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    items = row.get(key) or []
-    if not isinstance(items, list):
-        raise TraceError(f"{key} is not a list")
-    for place, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise TraceError(f"{key}[{place}] is not an object")
-    return items
-
-
-def _targets(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    written = [index for index, message in enumerate(messages) if message.get("role") == "assistant"]
-    targets = row.get("targets")
-    if targets is None:
-        targets = written
-    if not isinstance(targets, list):
-        raise TraceError("targets is not a list")
-    for place, target in enumerate(targets):
-        if not isinstance(target, int) or isinstance(target, bool) or target not in written:
-            raise TraceError(f"targets[{place}] is not the index of an assistant message")
-    if not targets:
-        raise TraceError("no message is a model's")
-    return targets
+    return row

@@ -31,7 +31,8 @@ def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, ec
     assert (code, trouble) == (0, "")
     assert lines[0].endswith("60 tokens in 13 forwards, identical")
     assert "guesser" in shown
-    assert "prose" in shown
+    assert lines[3].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
+    assert lines[4].split()[:4] == ["prose", "2", "60", "4.62"]
     assert lines[-1] == f"  {trace}:2: not JSON: Expecting property name enclosed in double quotes at column 2"
     assert max(map(len, lines[:-1])) <= 80
     assert "secret" not in shown
@@ -41,11 +42,26 @@ def test_json_has_the_shape_that_the_issue_names(shell, echo, trace):
     code, shown, _ = shell("replay", "--json", "--turns", "1", "--model", "m", "--draft", "d", trace)
     report = json.loads(shown)
 
-    assert (code, sorted(report)) == (0, ["by_segment", "by_source", "interrupted", "skipped", "total", "turns"])
+    assert (code, sorted(report)) == (
+        0,
+        [
+            "by_category",
+            "by_category_without_repeats",
+            "by_segment",
+            "by_source",
+            "interrupted",
+            "skipped",
+            "total",
+            "turns",
+            "without_repeats",
+        ],
+    )
     (turn,) = report["turns"]
     assert {**turn, "seconds": 1, "plain_seconds": 1, "prefill_seconds": 1, "speedup": 1} == {
         "trace_id": "cats",
         "index": 1,
+        "category": "prose",
+        "repeat": False,
         "prompt_tokens": turn["prompt_tokens"],
         "tokens": 26,
         "forwards": 6,
@@ -61,6 +77,7 @@ def test_json_has_the_shape_that_the_issue_names(shell, echo, trace):
     }
     assert report["total"].items() >= {"tokens": 26, "forwards": 6, "plain_forwards": 26, "identical": True}.items()
     assert report["total"]["tokens_per_forward"] == 4.333
+    assert report["by_category"]["prose"].items() >= {"turns": 1, "forwards": 6, "tokens_per_forward": 4.333}.items()
     assert report["skipped"][0]["line"] == 2
     assert echo == [{"model": "m", "draft": "d", "speculate": True}]
 
@@ -112,6 +129,39 @@ def test_nothing_to_replay_is_an_error_before_a_model_is_loaded(shell, echo, tmp
     assert shell("replay", str(file)) == (2, "", f"error: {message.format(file=file)}\n")
     assert shell("replay", "--turns", "0", str(file)) == (2, "", "error: --turns must be at least 1, not 0\n")
     assert echo == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget", "0"], "--budget must be in 1..64, not 0"),
+        (["--tool-choice", "none"], "--tool-choice must be auto, required or recorded, not 'none'"),
+        (["--category", "edit"], "no turn is of category edit; there are: prose"),
+        (["--each", "0"], "--each must be at least 1, not 0"),
+    ],
+)
+def test_bad_options_are_one_line_before_a_model_is_loaded(shell, echo, trace, arguments, message):
+    assert shell("replay", *arguments, trace) == (2, "", f"error: {message}\n")
+    assert echo == []
+
+
+def test_repeats_are_told_apart(shell, echo, tmp_path):
+    file = tmp_path / "twice.jsonl"
+    file.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW)}\n")
+
+    lines = [line.rstrip() for line in shell("replay", "--runs", "2", str(file))[1].splitlines()]
+    assert lines[4].split()[:2] == ["prose", "4"]
+    assert lines[6].startswith("without 2 repeats")
+    assert lines[7].split()[:2] == ["prose", "2"]
+
+
+@pytest.mark.real_model
+def test_a_real_model_answers_with_fixed_budgets_too(cli, smollm2, trace):
+    done = cli(*f"replay -m {smollm2} --max-tokens 12 --turns 1 --budget 2 --budget 4".split(), trace)
+    lines = [line.split() for line in done.stdout.splitlines()]
+
+    assert done.returncode == 0
+    assert ["fixed", "budget", "2:", "s", "4:", "s", "best", "adaptive/best", "median"] in lines
 
 
 @pytest.mark.real_model

@@ -1,0 +1,61 @@
+"""Sums over turns: tokens, forwards and seconds, and the ratios that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+from agentspec.replay.turn_report import TurnReport, ratio
+
+
+def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
+    """Counts and seconds added up, and ratios.
+
+    `speedup` is the ratio of the sums, in which long answers weigh more; `median_speedup` is the median of the turns'
+    own ratios. Where turns were answered with fixed budgets too, `budgets` says which of them was the fastest over
+    these turns, and `adaptive_to_best` how many times as fast as that the adaptive one was, likewise both ways.
+    """
+    tokens, forwards = sum(turn.tokens for turn in turns), sum(turn.forwards for turn in turns)
+    seconds, plain = sum(turn.seconds for turn in turns), sum(turn.plain_seconds for turn in turns)
+    return {
+        "turns": len(turns),
+        "tokens": tokens,
+        "forwards": forwards,
+        "plain_forwards": sum(turn.plain_forwards for turn in turns),
+        "tokens_per_forward": ratio(tokens, forwards),
+        "seconds": round(seconds, 4),
+        "plain_seconds": round(plain, 4),
+        "speedup": ratio(plain, seconds),
+        "median_speedup": _median(turn.speedup for turn in turns),
+        "identical": all(turn.identical for turn in turns),
+        **({"budgets": budgets} if (budgets := _budgets(turns, tokens, seconds)) else {}),
+    }
+
+
+def _budgets(turns: Sequence[TurnReport], tokens: int, seconds: float) -> dict[str, Any]:
+    """What the fixed budgets came to, over turns that all have the same ones; empty without any."""
+    sizes = list(turns[0].fixed) if turns else []
+    if not sizes:
+        return {}
+    took = {size: sum(turn.fixed[size].seconds for turn in turns) for size in sizes}
+    forwards = {size: sum(turn.fixed[size].forwards for turn in turns) for size in sizes}
+    best = min(sizes, key=lambda size: took[size])
+    return {
+        "fixed": {
+            str(size): {
+                "forwards": forwards[size],
+                "tokens_per_forward": ratio(tokens, forwards[size]),
+                "seconds": round(took[size], 4),
+            }
+            for size in sizes
+        },
+        "best": best,
+        "adaptive_to_best": ratio(took[best], seconds),
+        "median_adaptive_to_best": _median(turn.fixed[best].relative for turn in turns),
+    }
+
+
+def _median(ratios: Iterable[float | None]) -> float | None:
+    known = [each for each in ratios if each is not None]
+    return round(median(known), 3) if known else None
