@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import exp, log
 
 from agentspec.draft import ROOT, Draft
@@ -53,36 +53,45 @@ class AcceptanceTable:
 
 
 class YieldTable:
-    """Accepted nodes per call of a source, by the segment in which it was asked, each call weighed by its reach."""
+    """Accepted nodes per call of a proposer, by the segment in which it was asked, each call weighed by its reach."""
 
     _WEIGHT, _DECAY = 4.0, 0.98
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, Segment | None], tuple[float, float]] = {}
+        self._proposers: dict[str, str] = {}
 
-    def per_call(self, source: str, segment: Segment) -> float:
+    def introduce(self, proposer: str, sources: Iterable[str]) -> None:
+        """Credit nodes of these sources to a proposer; others are credited to one of their own name."""
+        self._proposers.update(dict.fromkeys(sources, proposer))
+
+    def proposer(self, source: str) -> str:
+        """Who is credited with a source's nodes."""
+        return self._proposers.get(source, source)
+
+    def per_call(self, proposer: str, segment: Segment) -> float:
         """Nodes that a call brings once its place is reached; one, until something else was seen."""
         found = 1.0
-        for key in ((source, None), (source, segment)):
+        for key in ((proposer, None), (proposer, segment)):
             calls, nodes = self._sums.get(key, (0.0, 0.0))
             found = (self._WEIGHT * found + nodes) / (self._WEIGHT + calls)
         return found
 
-    def asked(self, source: str, segment: Segment, reach: float) -> None:
+    def asked(self, proposer: str, segment: Segment, reach: float) -> None:
         """Count a call."""
-        for key in ((source, None), (source, segment)):
+        for key in ((proposer, None), (proposer, segment)):
             calls, nodes = self._sums.get(key, (0.0, 0.0))
             self._sums[key] = calls * self._DECAY + reach, nodes * self._DECAY
 
     def observe(self, record: StepRecord) -> None:
-        """Count the accepted nodes of each source that was asked, where the run of its nodes began."""
-        began: dict[int, Segment] = {}
+        """Count the accepted nodes of each proposer that was asked, where the run of its nodes began."""
+        began: dict[int, tuple[str, Segment]] = {}
         draft = record.draft
         for node in record.path:
-            parent, source = draft.parents[node], draft.sources[node]
-            goes_on = parent in began and draft.sources[parent] == source
-            began[node] = began[parent] if goes_on else record.segments[node]
-            for key in ((source, None), (source, began[node])):
+            proposer = self.proposer(draft.sources[node])
+            above = began.get(draft.parents[node])
+            began[node] = above if above and above[0] == proposer else (proposer, record.segments[node])
+            for key in ((proposer, None), began[node]):
                 if key in self._sums:
                     calls, nodes = self._sums[key]
                     self._sums[key] = calls, nodes + 1

@@ -75,24 +75,29 @@ class SpeculationController:
         """A node's calibrated chance of being accepted once its parent is, in 0..1."""
         return self._accepted.chance(source, segment, score, depth)
 
-    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
-        """Whether to ask a source for a draft at a place: what its call brings there against the time that it takes.
+    def introduce(self, proposer: str, sources: Sequence[str]) -> None:
+        """Hear which sources the nodes of a proposer may name, so that it is credited with them."""
+        self._yields.introduce(proposer, sources)
 
-        A source whose calls take next to no time is always asked. One that doesn't pay is asked all the same now and
-        then, ever more rarely, to see whether that has changed. Asking is counted: follow a True by the call.
+    def asks(self, proposer: str, segment: Segment, reach: float, rows: int) -> bool:
+        """Whether to ask a proposer for a draft at a place: what its call brings there against the time that it takes.
+
+        One whose calls take next to no time is always asked. One that doesn't pay is asked all the same now and then,
+        ever more rarely, to see whether that has changed. Asking is counted: follow a True by the call.
 
         Args:
-            source: The proposer's name, as its nodes carry it.
+            proposer: Its name.
             segment: Of the place.
             reach: The chance that the place is reached, in 0..1.
             rows: How many requests share the call.
         """
-        price = self._draft_times.seconds(source) * self.rate(segment)
+        price = self._draft_times.seconds(proposer) * self.rate(segment)
         if price < _FREE:
             return True
-        pays = reach * self._yields.per_call(source, segment) * min(rows, self._rows) / self._rows >= price
-        if pays or (reach > _LIKELY and self._call_probes.due((source, segment))):
-            self._yields.asked(source, segment, reach)
+        share = min(rows, self._rows) / self._rows
+        pays = reach * self._yields.per_call(proposer, segment) * share >= price
+        if pays or (reach > _LIKELY and self._call_probes.due((proposer, segment))):
+            self._yields.asked(proposer, segment, reach)
             return True
         return False
 
@@ -122,7 +127,7 @@ class SpeculationController:
         self._yields.observe(record)
         for level, node in enumerate(record.path, start=1):
             source, segment = record.draft.sources[node], record.segments[node]
-            self._call_probes.succeeded((source, segment))
+            self._call_probes.succeeded((self._yields.proposer(source), segment))
             self._node_probes.succeeded((source, segment, level))
         took = self._cost.relative(record.width, record.rows)
         if self._cost.base_ms:
@@ -134,9 +139,9 @@ class SpeculationController:
         """Learn what a decoding forward of so many tokens, for so many requests, cost."""
         self._cost.observe(width, forward_ms, rows)
 
-    def observe_draft(self, source: str, seconds: float) -> None:
-        """Learn what a call of a source took."""
-        self._draft_times.observe(source, seconds)
+    def observe_draft(self, proposer: str, seconds: float) -> None:
+        """Learn what a call of a proposer took."""
+        self._draft_times.observe(proposer, seconds)
 
     def _round_cost(self, rows: int) -> Callable[[int], float]:
         return lambda size: self._cost.relative(rows * (1 + size), rows)
@@ -166,7 +171,7 @@ class FixedController(SpeculationController):
         """Unknown: no guess is ever too slow."""
         return 0.0
 
-    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+    def asks(self, proposer: str, segment: Segment, reach: float, rows: int) -> bool:
         """Always."""
         return True
 

@@ -79,7 +79,7 @@ def _line(places: Sequence[int], values: Sequence[float], at: int) -> float:
 
 
 class DraftTimes:
-    """Seconds that one call of a source takes, once it has read what stands before: the very first call is no measure.
+    """Seconds that a proposer's call takes, once it has read what stands before: its very first call is no measure.
 
     Later ones may have to read a prompt first, too: a longer time is believed slowly, a much shorter one at once.
     """
@@ -89,15 +89,15 @@ class DraftTimes:
     def __init__(self) -> None:
         self._seconds: dict[str, float | None] = {}
 
-    def seconds(self, source: str) -> float:
+    def seconds(self, proposer: str) -> float:
         """As last believed; 0 before it is known."""
-        return self._seconds.get(source) or 0.0
+        return self._seconds.get(proposer) or 0.0
 
-    def observe(self, source: str, seconds: float) -> None:
+    def observe(self, proposer: str, seconds: float) -> None:
         """Count a call."""
-        if source not in self._seconds:
-            self._seconds[source] = None
+        if proposer not in self._seconds:
+            self._seconds[proposer] = None
             return
-        known = self._seconds[source] or seconds
+        known = self._seconds[proposer] or seconds
         moved = known + self._PACE * (min(seconds, self._BOUND * known) - known)
-        self._seconds[source] = seconds if seconds < known / 2 else moved
+        self._seconds[proposer] = seconds if seconds < known / 2 else moved

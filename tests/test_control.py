@@ -166,3 +166,12 @@ def test_who_is_asked_follows_what_a_call_brings_and_takes() -> None:
     assert control.asks("model", CODE, 1.0, 1)
     assert not control.asks("model", CODE, 0.1, 1)  # nor where the place is hardly ever reached
     assert control.asks("ngram", PROSE, 0.001, 1)  # a call that takes no time is never in question
+
+
+def test_a_proposer_is_credited_with_all_its_sources() -> None:
+    control, chain = controller(), Draft.chain([1], "prediction", 0.7)
+    control.introduce("suffix", ("suffix", "prediction"))
+    for _ in range(100):
+        control.observe_draft("suffix", 0.05)
+        assert control.asks("suffix", PROSE, 1.0, 1)
+        control.observe(record(chain, (0,)))

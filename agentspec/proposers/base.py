@@ -26,10 +26,13 @@ class Judge(Protocol):
     def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         """See `Chance`."""
 
-    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+    def introduce(self, proposer: str, sources: Sequence[str]) -> None:
+        """Hear which sources the nodes of a proposer may name."""
+
+    def asks(self, proposer: str, segment: Segment, reach: float, rows: int) -> bool:
         """Whether a proposer's guess at a place that is reached with chance `reach` is worth the time of its call."""
 
-    def observe_draft(self, source: str, seconds: float) -> None:
+    def observe_draft(self, proposer: str, seconds: float) -> None:
         """Hear what a call took."""
 
 
@@ -39,10 +42,13 @@ class _Trusting:
     def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         return score
 
-    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+    def introduce(self, proposer: str, sources: Sequence[str]) -> None:
+        pass
+
+    def asks(self, proposer: str, segment: Segment, reach: float, rows: int) -> bool:
         return True
 
-    def observe_draft(self, source: str, seconds: float) -> None:
+    def observe_draft(self, proposer: str, seconds: float) -> None:
         pass
 
 

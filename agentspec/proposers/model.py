@@ -13,8 +13,6 @@ from agentspec.proposers.base import Chance, Context
 from agentspec.sampling import DEAD_END, Place, chance, pick
 from agentspec.verify import Outcome
 
-_RETRY = 64
-
 
 class ModelProposer:
     """Lets a small model write on, token by token, with the target's own noise, temperature and grammar.
@@ -49,8 +47,7 @@ class ModelProposer:
         self._prefixes = PrefixCache(model.open, prefix_cache_tokens)
         self._slots: dict[int, Slot] = {}
         self._step_seconds = 0.0
-        self._first_hits = 0.8
-        self._declined = 0
+        self._usual = 0.8
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A chain for each context, all of them drafted in one ragged batch."""
@@ -60,9 +57,7 @@ class ModelProposer:
         return [chain.draft(self.name) for chain in chains]
 
     def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
-        """How often a first guess is right; the slot itself drops rejected tokens when it is next synced."""
-        if draft.sources[:1] == (self.name,):
-            self._first_hits += 0.05 * (bool(outcome.path) - self._first_hits)
+        """Nothing: the slot itself drops rejected tokens when it is next synced."""
 
     def finish(self, request_id: int, answer: Sequence[int]) -> None:
         """Keep the slot for the conversation's next turn."""
@@ -77,15 +72,8 @@ class ModelProposer:
             return False
         if chain.cursor.forced(1):
             return False
-        expected = chain.reach if written else chain.reach * self._first_hits
-        return self._pays(expected, context.rate, first=not written)
-
-    def _pays(self, reach: float, rate: float, *, first: bool) -> bool:
-        """Whether a guess is worth its time; now and then a first one that isn't is made to see if it still isn't."""
-        if reach >= self._step_seconds * rate:
-            return True
-        self._declined += first
-        return first and self._declined % _RETRY == 0
+        # Whoever asked has thought about the first guess; the others have to be worth their own time.
+        return not written or chain.reach * self._usual >= self._step_seconds * context.rate
 
     def _step(self, chains: Sequence[_Chain]) -> None:
         started = time.perf_counter()
@@ -98,9 +86,10 @@ class ModelProposer:
                 chain.over = True
                 continue
             score = chance(scores, token)
-            chain.reach *= self._calibrated(
-                self.name, chain.cursor.segment, score, chain.context.guessed + len(chain.tokens)
-            )
+            depth = chain.context.guessed + len(chain.tokens)
+            likely = self._calibrated(self.name, chain.cursor.segment, score, depth)
+            self._usual += 0.05 * (likely - self._usual)
+            chain.reach *= likely
             chain.append(token, score, self._eos)
         if max(row.width for row in rows) <= 8:
             seconds = time.perf_counter() - started

@@ -43,6 +43,8 @@ class ProposerPool:
         self._members = tuple(members)
         self.sources = tuple(source for member in members for source in member.sources)
         self._judge = judge
+        for member in self._members:
+            judge.introduce(member.name, member.sources)
         self._doubt = doubt
         self._least = least
         self.failures: Counter[str] = Counter()

@@ -71,9 +71,8 @@ def test_a_draft_model_stops_where_the_grammar_goes_on_alone() -> None:
 def test_a_draft_model_stops_where_a_guess_costs_more_than_it_brings() -> None:
     model = ModelProposer(tiny_target(), eos=frozenset())
     assert len(model.propose([context([65, 66])])[0]) == 8
-    # At a billion tokens a second no guess is worth a forward of the draft model; one in 64 is made, to see.
-    sizes = [len(model.propose([context([65, 66], rate=1e9)])[0]) for _ in range(128)]
-    assert sizes == ([0] * 63 + [1]) * 2
+    # At a billion tokens a second no guess is worth a forward of the draft model, but for the one that was asked for.
+    assert len(model.propose([context([65, 66], rate=1e9)])[0]) == 1
 
 
 def test_several_requests_are_drafted_for_in_one_batch_as_they_are_alone() -> None:
