@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from agentspec.local.result import Result
 
 _ENGINES = EngineRegistry()
-_LOADING = ("model", "draft_model", "proposers", "device", "dtype", "device_map", "trust_remote_code", "allow_pickle")
+_PLACEMENT = ("device", "dtype", "device_map", "trust_remote_code", "allow_pickle", "tool_format")
+_LOADING = ("model", "draft_model", "proposers", *_PLACEMENT)
 
 
 class ChatAgentSpec(BaseChatModel):
@@ -45,14 +46,15 @@ class ChatAgentSpec(BaseChatModel):
     held, and `response_format`, as OpenAI has it.
 
     A call that was cut off by `max_tokens` is in `invalid_tool_calls`, and `response_metadata["finish_reason"]` is
-    "length". `response_metadata["agentspec"]` tells forwards, tokens and what each source drafted.
+    "length". A model's thoughts are in `additional_kwargs["reasoning_content"]`. `response_metadata["agentspec"]` tells
+    forwards, tokens and what each source drafted.
 
     Attributes:
         model: A folder, a hub id, a `.gguf` file or a known name. None: the embedded default, fetched once.
         draft_model: A smaller model with the same tokenizer, likewise.
         speculate: Off: plain decoding.
         proposers: "grammar", "ngram", "model", those to draft with, in the order of trust. None: all.
-        device, dtype, device_map, trust_remote_code, allow_pickle: See `Engine.load`.
+        device, dtype, device_map, trust_remote_code, allow_pickle, tool_format: See `Engine.load`.
         engine: A loaded engine, instead of all the above but `speculate`; its owner closes it. A chat model that has
             one can't be pickled.
         temperature, max_tokens, stop, seed, top_p, top_k, min_p: See `SamplingParams`, and so for the rest there.
@@ -75,6 +77,7 @@ class ChatAgentSpec(BaseChatModel):
     device_map: str | dict[str, Any] | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    tool_format: str | None = None
     engine: Any = Field(default=None, exclude=True, repr=False)
 
     temperature: float = 0.0

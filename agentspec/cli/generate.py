@@ -32,6 +32,10 @@ def generate(
     tool_choice: Annotated[
         str | None, typer.Option(metavar="CHOICE", help="auto (default), required, none or a tool's name.")
     ] = None,
+    tool_format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="How the model writes calls. Default: as its chat template shows."),
+    ] = None,
     schema: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON Schema of the answer.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Go on from the prompt as it is, without chat template.")] = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens to write.")] = 512,
@@ -41,12 +45,16 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Answer a prompt, streamed to standard output."""
+    from agentspec.chat.formats.registry import check_name
+
     params = SamplingParams(max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop or ())
     options = _options(tools, tool_choice, schema)
+    if tool_format is not None:
+        check_name(tool_format)
     asked = _prompt(prompt, system, raw=raw, with_tools=tools is not None)
     from agentspec.local.engine import Engine
 
-    with Engine.load(model, draft=draft, speculate=not no_speculate) as engine:
+    with Engine.load(model, draft=draft, speculate=not no_speculate, tool_format=tool_format) as engine:
         result, seconds, first = _stream(engine, asked, params, options, show=not as_json)
     if as_json:
         print_json(_report(result, seconds))

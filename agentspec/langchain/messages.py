@@ -12,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk
 
-from agentspec.chat.base import BrokenCallDelta, Delta, TextDelta, ToolCallDelta
+from agentspec.chat.base import BrokenCallDelta, Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentspec.errors import PromptError
 
 if TYPE_CHECKING:
@@ -21,20 +21,28 @@ if TYPE_CHECKING:
 
 PROVIDER = "agentspec"
 _CALLS = ("tool_call", "invalid_tool_call")
+_REASONING = "reasoning_content"
 
 
 def openai_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """The messages in OpenAI's form, their text parts as they are.
 
-    Calls of an earlier answer that were cut off are left out: nobody ran them.
+    Calls of an earlier answer that were cut off are left out: nobody ran them. Its thoughts are kept, for templates
+    that show them.
 
     Raises:
         PromptError: A message can't be written in that form.
     """
     try:
-        return convert_to_openai_messages([_without_calls(message) for message in messages], text_format="block")
+        return [message for each in messages for message in _openai(each)]
     except ValueError as error:
         raise PromptError(" ".join(str(error).split())) from error
+
+
+def _openai(message: BaseMessage) -> list[dict[str, Any]]:
+    written = convert_to_openai_messages([_without_calls(message)], text_format="block")
+    thoughts = message.additional_kwargs.get(_REASONING)
+    return [{**each, _REASONING: thoughts} if thoughts else each for each in written]
 
 
 def _without_calls(message: BaseMessage) -> BaseMessage:
@@ -51,6 +59,7 @@ def generation(result: Result, model: str) -> ChatGeneration:
     return ChatGeneration(
         message=AIMessage(
             content=message["content"] or "",
+            additional_kwargs=_thoughts(message.get(_REASONING, "")),
             tool_calls=[_call(call) for call in message.get("tool_calls", ())],
             invalid_tool_calls=[_invalid_call(call) for call in message.get("invalid_tool_calls", ())],
             usage_metadata=_usage(result.usage),
@@ -71,18 +80,24 @@ def chunks(event: StreamEvent, model: str, written: dict[int, str]) -> list[Chat
         written: The arguments of each call so far, by index; brought up to date here.
     """
     text = "".join(delta.text for delta in event.deltas if isinstance(delta, TextDelta))
+    thoughts = "".join(delta.text for delta in event.deltas if isinstance(delta, ReasoningDelta))
     calls = _call_chunks(event.deltas, written)
     result = event.result
-    if not (text or calls or event.logprobs or result):
+    if not (text or thoughts or calls or event.logprobs or result):
         return []
     message = AIMessageChunk(
         content=text,
+        additional_kwargs=_thoughts(thoughts),
         tool_call_chunks=calls,
         usage_metadata=_usage(result.usage) if result else None,
         response_metadata=_metadata(result, model) if result else {},
         chunk_position="last" if result else None,
     )
     return [ChatGenerationChunk(message=message, generation_info=_info(event.logprobs, result))]
+
+
+def _thoughts(text: str) -> dict[str, Any]:
+    return {_REASONING: text} if text else {}
 
 
 def _call_chunks(deltas: Sequence[Delta], written: dict[int, str]) -> list[ToolCallChunk]:

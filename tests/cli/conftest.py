@@ -49,7 +49,9 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Every engine that a command loads answers with the prompt's last line; what was asked of `Engine.load`."""
     asked: list[dict[str, Any]] = []
 
-    def load(model: str | None = None, *, draft: str | None = None, speculate: bool = True) -> Engine:
+    def load(
+        model: str | None = None, *, draft: str | None = None, speculate: bool = True, tool_format: str | None = None
+    ) -> Engine:
         asked.append({"model": model, "draft": draft, "speculate": speculate})
         return echo_engine(speculate=speculate)
 
