@@ -15,7 +15,9 @@ from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segments import Segment
 
-_CACHED_GRAMMARS = 64
+CACHED_GRAMMARS = 64
+"""How many of the last compiled grammars are kept."""
+
 _NO_WAY_ON = ("NoExtension", "NoExtensionBias")
 
 
@@ -48,7 +50,7 @@ def regex_rule(regex: str) -> str:
     return f"/{regex_to_lark(regex or '(?:)', use_ascii='')}/"
 
 
-@lru_cache(maxsize=_CACHED_GRAMMARS)
+@lru_cache(maxsize=CACHED_GRAMMARS)
 def compile_lark(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     """Compile a grammar, or take it from the last few that were; the exact text is the key.
 

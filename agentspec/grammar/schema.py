@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from agentspec.errors import ConfigError, GrammarError
-from agentspec.grammar.llg import LlgGuide, compile_lark
+from agentspec.grammar.llg import CACHED_GRAMMARS, LlgGuide, compile_lark
 from agentspec.grammar.schema_errors import explain
 from agentspec.grammar.schema_limits import MOST_BYTES, check_depth, check_limits
 from agentspec.grammar.schema_parts import parts
@@ -72,12 +73,19 @@ def json_rule(schema: Mapping[str, Any], whitespace: Whitespace = "fixed") -> st
     """
     check_depth(schema)
     try:
-        size = len(json.dumps(schema, allow_nan=False))
+        text = json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise GrammarError(f"the JSON schema can't be written as JSON: {error}") from error
-    if size > MOST_BYTES:
-        raise GrammarError(f"the JSON schema can't be enforced: it has {size:,} bytes, at most {MOST_BYTES:,} may be")
-    plain = rewritten(schema)
+    if len(text) > MOST_BYTES:
+        raise GrammarError(
+            f"the JSON schema can't be enforced: it has {len(text):,} bytes, at most {MOST_BYTES:,} may be"
+        )
+    return _rule(text, whitespace)
+
+
+@lru_cache(maxsize=CACHED_GRAMMARS)
+def _rule(text: str, whitespace: Whitespace) -> str:
+    plain = rewritten(json.loads(text))
     check_limits(plain)
     return f"%json {json.dumps({**plain, 'x-guidance': _options(plain, whitespace)})}"
 

@@ -65,6 +65,7 @@ _HELD_TO = ("output_type", "json_schema", "regex", "lark")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "regex": (str, "a text"),
     "lark": (str, "a text"),
+    "json_whitespace": (str, '"fixed" or "bounded"'),
     "tools": ((list, tuple), "a list of OpenAI tools"),
     "parallel_tool_calls": (bool, "True or False"),
     "speculate": (bool, "True or False"),
@@ -162,6 +163,11 @@ class Asker:
         return bool(tools) or (
             not isinstance(ask.prompt, str) and all(isinstance(each, Mapping) for each in ask.prompt)
         )
+
+    def spell(self, token: int) -> bytes:
+        """A token's text as bytes, not always whole characters; a control token's name."""
+        tokens = self._vocabulary.tokens
+        return (tokens[token] if token < len(tokens) else b"") or self._vocabulary.special.get(token, "").encode()
 
     def _guide(self, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
         parallel = ask.options.get("parallel_tool_calls", True)
