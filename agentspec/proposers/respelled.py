@@ -1,0 +1,58 @@
+"""Known text in its other spelling: as it stands within a JSON string, or as what stands there means."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from agentspec.grammar.vocabulary import Vocabulary
+
+BORDER = -1
+"""Stands in known text where nothing is followed any further."""
+_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})?|["\\/bfnrt])')
+
+
+def respelled(vocabulary: Vocabulary, tokens: Sequence[int], respell: Callable[[str], str]) -> list[int]:
+    """Tokens of the same text in another spelling, as the tokenizer splits it.
+
+    Args:
+        vocabulary: Of the tokens. Control tokens become borders.
+        tokens: Of the text.
+        respell: `escaped` or `unescaped`.
+    """
+    texts, spelled = vocabulary.tokens, list[int]()
+    for plain, run in groupby(tokens, key=lambda token: 0 <= token < len(texts) and bool(texts[token])):
+        if plain:
+            text = b"".join(texts[token] for token in run).decode(errors="replace")
+            spelled += vocabulary.encode(respell(text))
+        else:
+            spelled.append(BORDER)
+    return spelled
+
+
+def escaped(text: str) -> str:
+    """The text as it is written within a JSON string. Only what must be escaped is, as models do."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def unescaped(text: str) -> str:
+    """The text with each of JSON's escapes replaced by what it means."""
+    return _ESCAPE.sub(_meaning, text)
+
+
+def writes_escaped(vocabulary: Vocabulary, tokens: Sequence[int]) -> bool | None:
+    """Whether the last line break was written as JSON's escape; None: there is none, nor an escaped quotation mark."""
+    texts = vocabulary.tokens
+    text = b"".join(texts[token] for token in tokens if 0 <= token < len(texts))
+    plain = text.rfind(b"\n")
+    escape = max(text.rfind(rb"\n"), text.rfind(rb"\""))
+    return None if plain == escape else escape > plain
+
+
+def _meaning(escape: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{escape[0]}"')).encode(errors="replace").decode()
+    except ValueError:
+        return escape[0]
