@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle
 from statistics import median
 from time import perf_counter
 
@@ -14,8 +13,6 @@ Step = Callable[[int], None]
 """Runs one forward of so many tokens behind a context that is in the cache already, and leaves that as it was."""
 
 ROWS = (1, 2, 4, 8, 16)
-
-_COUNTED = 5
 
 
 def measure_cost(
@@ -54,7 +51,7 @@ def take_turns(steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: i
 
 
 def sample_forwards(
-    target: TargetModel, kinds: Sequence[tuple[int, int]], *, context: int, warm_up: int, most_seconds: float
+    target: TargetModel, kinds: Sequence[tuple[int, int]], *, context: int, turns: int, most_seconds: float
 ) -> dict[tuple[int, int], float]:
     """Seconds of one forward, the shortest, by its tokens and its rows, as far as the time goes.
 
@@ -65,27 +62,26 @@ def sample_forwards(
         target: What to measure; must have `context + most tokens of a row` of context.
         kinds: Tokens and rows of each kind, the most important first; tokens a multiple of rows.
         context: Committed tokens before each row.
-        warm_up: Turns that aren't counted, unless time is up before they are over.
+        turns: At least 2.
         most_seconds: No forward is begun after this time.
 
     Returns:
-        What was reached, at least the first kind.
+        The kinds that were run twice, for once is no measure; the first kind in any case.
     """
     end = perf_counter() + most_seconds
     slots = [_slot_with(target, context)]
     slots += [slots[0].fork() for _ in range(max(rows for _, rows in kinds) - 1)]
-    took: dict[tuple[int, int], list[float]] = {}
-    for width, rows in cycle(kinds):
-        counted = took.setdefault((width, rows), [])
-        if len(counted) == warm_up + _COUNTED or (perf_counter() > end and took[kinds[0]]):
+    took: dict[tuple[int, int], list[float]] = {kind: [] for kind in kinds}
+    for width, rows in list(kinds) * turns:
+        if perf_counter() > end and took[kinds[0]]:
             break
         draft = Draft.chain(filler(target.vocab_size, width // rows - 1), "cost")
         start = perf_counter()
         target.forward([Row(slot, (1,), draft) for slot in slots[:rows]]).logits[0, 0].item()
-        counted.append(perf_counter() - start)
+        took[width, rows].append(perf_counter() - start)
     for slot in slots:
         slot.close()
-    return {kind: min(each[warm_up:] or each) for kind, each in took.items() if each}
+    return {kind: min(each) for kind, each in took.items() if len(each) > 1 or (each and kind == kinds[0])}
 
 
 def filler(vocab_size: int, length: int) -> list[int]:

@@ -17,9 +17,11 @@ from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, CostTable
 from agentspec.models.cost import sample_forwards
 from agentspec.models.hf import HFTarget
 
-_KINDS = ((1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (8, 8), (2, 2))
+_KINDS = ((1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (8, 8))
+_DEVICE_KINDS = (*_KINDS, (32, 1), (2, 2))
 _CONTEXT = 16
 _MOST_SECONDS = 2.5
+_TURNS = 6
 _CAPTURE_TURNS = 4
 """On CUDA a kind is captured while it runs the first few times."""
 
@@ -32,14 +34,14 @@ def known_cost(target: HFTarget) -> CostTable:
     """
     on_cpu = target.device.type == "cpu"
     belief = CPU_SHAPE if on_cpu else DEVICE_SHAPE
-    kinds = _KINDS if on_cpu else (*_KINDS, (32, 1))
+    kinds = _KINDS if on_cpu else _DEVICE_KINDS
     if target.context_length < _CONTEXT + max(width for width, _ in kinds):
         return CostTable(belief)
     file = cache_folder() / "costs" / f"{_identity(target)}.json"
     seconds = _read(file)
     if seconds is None:
-        warm_up = 1 if on_cpu else _CAPTURE_TURNS
-        seconds = sample_forwards(target, kinds, context=_CONTEXT, warm_up=warm_up, most_seconds=_MOST_SECONDS)
+        turns = _TURNS if on_cpu else _TURNS + _CAPTURE_TURNS
+        seconds = sample_forwards(target, kinds, context=_CONTEXT, turns=turns, most_seconds=_MOST_SECONDS)
         if len(seconds) == len(kinds):
             _write(file, seconds)
     return _table(seconds, belief)
