@@ -3,9 +3,11 @@ from collections.abc import Callable
 import pytest
 
 from agentspec.acceptance import AcceptanceTable
+from agentspec.config import EngineConfig
 from agentspec.control import SpeculationController, best_size
 from agentspec.cost import CostTable, DraftTimes
 from agentspec.draft import Draft
+from agentspec.errors import ConfigError
 from agentspec.segments import Segment
 from agentspec.trace import StepRecord
 
@@ -31,42 +33,42 @@ def test_best_size(gains: list[float], cost: Callable[[int], float], rate: float
 
 def test_acceptance_starts_at_the_sources_word_and_learns_from_a_dozen_nodes() -> None:
     table = AcceptanceTable()
-    assert table.chance("ngram", PROSE, 0.8) == pytest.approx(0.8)
+    assert table.chance("suffix", PROSE, 0.8) == pytest.approx(0.8)
     for _ in range(12):
-        table.observe(Draft.chain([1, 2], "ngram", 0.8), (), [PROSE] * 2)
-    assert table.chance("ngram", PROSE, 0.8) < 0.1
-    assert table.chance("ngram", PROSE, 0.8, depth=1) < 0.2  # never reached, but its source is known by now
-    assert table.chance("ngram", PROSE, 0.8) < table.chance("ngram", PROSE, 0.99) < 0.9
-    assert table.chance("ngram", PROSE, 0.8) < table.chance("ngram", CODE, 0.8) < 0.4
+        table.observe(Draft.chain([1, 2], "suffix", 0.8), (), [PROSE] * 2)
+    assert table.chance("suffix", PROSE, 0.8) < 0.1
+    assert table.chance("suffix", PROSE, 0.8, depth=1) < 0.2  # never reached, but its source is known by now
+    assert table.chance("suffix", PROSE, 0.8) < table.chance("suffix", PROSE, 0.99) < 0.9
+    assert table.chance("suffix", PROSE, 0.8) < table.chance("suffix", CODE, 0.8) < 0.4
     assert table.chance("grammar", PROSE, 0.8) == pytest.approx(0.8)
 
 
 def test_what_is_known_of_a_segment_does_not_depend_on_what_happened_elsewhere_since() -> None:
     table = AcceptanceTable()
     for _ in range(60):
-        table.observe(Draft.chain([1], "ngram", 0.6), (0,), [CODE])
-    sure = table.chance("ngram", CODE, 0.6)
+        table.observe(Draft.chain([1], "suffix", 0.6), (0,), [CODE])
+    sure = table.chance("suffix", CODE, 0.6)
     for _ in range(500):
-        table.observe(Draft.chain([1], "ngram", 0.6), (), [PROSE])
+        table.observe(Draft.chain([1], "suffix", 0.6), (), [PROSE])
     assert sure > 0.97
-    assert table.chance("ngram", CODE, 0.6) > 0.97
+    assert table.chance("suffix", CODE, 0.6) > 0.97
 
 
 def test_a_conversation_that_changes_is_noticed_within_some_dozen_nodes() -> None:
     table = AcceptanceTable()
     for _ in range(1000):
-        table.observe(Draft.chain([1], "ngram", 0.8), (0,), [PROSE])
+        table.observe(Draft.chain([1], "suffix", 0.8), (0,), [PROSE])
     for _ in range(60):
-        table.observe(Draft.chain([1], "ngram", 0.8), (), [PROSE])
-    assert table.chance("ngram", PROSE, 0.8) < 0.6
+        table.observe(Draft.chain([1], "suffix", 0.8), (), [PROSE])
+    assert table.chance("suffix", PROSE, 0.8) < 0.6
 
 
 def test_depths_are_told_apart() -> None:
     table = AcceptanceTable()
     for _ in range(30):
-        table.observe(Draft.chain([1, 2, 3], "ngram", 0.8), (0,), [PROSE] * 3)
-    assert table.chance("ngram", PROSE, 0.8, depth=0) > 0.8
-    assert table.chance("ngram", PROSE, 0.8, depth=1) < 0.3
+        table.observe(Draft.chain([1, 2, 3], "suffix", 0.8), (0,), [PROSE] * 3)
+    assert table.chance("suffix", PROSE, 0.8, depth=0) > 0.8
+    assert table.chance("suffix", PROSE, 0.8, depth=1) < 0.3
 
 
 def test_cost_is_straight_between_the_known_widths_and_goes_on_after_them() -> None:
@@ -114,7 +116,7 @@ def controller() -> SpeculationController:
 
 
 def test_a_source_that_is_always_wrong_is_switched_off_and_tried_ever_more_rarely() -> None:
-    control, guess = controller(), Draft.chain([1, 2, 3], "ngram", 0.6)
+    control, guess = controller(), Draft.chain([1, 2, 3], "suffix", 0.6)
     sizes = []
     for _ in range(2000):
         kept = control.trim(guess, [PROSE] * 3, rows=1)
@@ -128,7 +130,7 @@ def test_a_source_that_is_always_wrong_is_switched_off_and_tried_ever_more_rarel
 
 
 def test_a_source_that_becomes_right_is_taken_up_again() -> None:
-    control, guess = controller(), Draft.chain([1, 2, 3], "ngram", 0.6)
+    control, guess = controller(), Draft.chain([1, 2, 3], "suffix", 0.6)
     for accepted in [False] * 300 + [True] * 300:
         kept = control.trim(guess, [PROSE] * 3, rows=1)
         control.observe(record(kept, tuple(range(len(kept))) if accepted else ()))
@@ -139,7 +141,7 @@ def test_a_sure_draft_is_kept_whole_and_a_doubtful_tail_is_cut() -> None:
     control = SpeculationController(max_draft=8, cost=CostTable({1: 1.0, 8: 1.4}))
     sure = Draft.chain(range(7), "grammar", 0.97)
     assert control.trim(sure, [Segment.JSON_KEY] * 7, rows=1) == sure
-    mixed = Draft.chain(range(7), "ngram", [0.9, 0.9, 0.01, 0.9, 0.9, 0.9, 0.9])
+    mixed = Draft.chain(range(7), "suffix", [0.9, 0.9, 0.01, 0.9, 0.9, 0.9, 0.9])
     assert control.trim(mixed, [Segment.JSON_KEY] * 7, rows=1).tokens == (0, 1)
 
 
@@ -152,7 +154,7 @@ def test_who_is_asked_follows_what_a_call_brings_and_takes() -> None:
     control, chain = controller(), Draft.chain([1, 2], "model", 0.7)
     assert control.asks("model", PROSE, 1.0, 1)  # nothing known yet
     for _ in range(2):
-        control.observe_draft("ngram", 0.00001)
+        control.observe_draft("suffix", 0.00001)
         control.observe_draft("model", 0.05)  # half a forward
     for _ in range(30):
         assert control.asks("model", CODE, 1.0, 1)
@@ -165,7 +167,7 @@ def test_who_is_asked_follows_what_a_call_brings_and_takes() -> None:
     assert asked < 25
     assert control.asks("model", CODE, 1.0, 1)
     assert not control.asks("model", CODE, 0.1, 1)  # nor where the place is hardly ever reached
-    assert control.asks("ngram", PROSE, 0.001, 1)  # a call that takes no time is never in question
+    assert control.asks("suffix", PROSE, 0.001, 1)  # a call that takes no time is never in question
 
 
 def test_a_proposer_is_credited_with_all_its_sources() -> None:
@@ -175,3 +177,9 @@ def test_a_proposer_is_credited_with_all_its_sources() -> None:
         control.observe_draft("suffix", 0.05)
         assert control.asks("suffix", PROSE, 1.0, 1)
         control.observe(record(chain, (0,)))
+
+
+@pytest.mark.parametrize("size", [-1, 17, True, 2.0])
+def test_a_fixed_budget_is_a_number_of_nodes_up_to_the_longest_draft(size: object) -> None:
+    with pytest.raises(ConfigError, match="whole number in 0..16"):
+        EngineConfig(budget=size)  # type: ignore[arg-type]
