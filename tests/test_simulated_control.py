@@ -131,19 +131,19 @@ STATIONARY = {
     f"{curve}: {name}": World(shape, sources, **more)
     for curve, shape in (("1.5B", BIG_CPU), ("0.5B", SMALL_CPU), ("GPU", GPU))
     for name, sources, more in (
-        ("nothing is ever accepted", [Source("ngram", always(0.0), score=0.97)], {}),
-        ("everything is accepted", [Source("ngram", always(1.0), score=0.3)], {}),
-        ("fair chains", [Source("ngram", always(0.7))], {}),
-        ("poor chains", [Source("ngram", always(0.3))], {}),
-        ("chances that fade", [Source("ngram", fades(0.9, 0.85), score=0.8)], {}),
+        ("nothing is ever accepted", [Source("suffix", always(0.0), score=0.97)], {}),
+        ("everything is accepted", [Source("suffix", always(1.0), score=0.3)], {}),
+        ("fair chains", [Source("suffix", always(0.7))], {}),
+        ("poor chains", [Source("suffix", always(0.3))], {}),
+        ("chances that fade", [Source("suffix", fades(0.9, 0.85), score=0.8)], {}),
         ("long runs, then misses", [Source("suffix", until(5), score=0.8)], {}),
         ("a guess now and then", [Source("suffix", always(0.9), knows=0.3)], {}),
         ("a costly model, fair", [Source("model", always(0.75), call_ms=30.0, longest=4)], {}),
         ("a costly model, mediocre", [Source("model", always(0.45), call_ms=60.0, longest=4)], {}),
         ("a model behind look-up", [
-            Source("ngram", always(0.85), knows=0.4), Source("model", always(0.4), call_ms=50.0, longest=4)
+            Source("suffix", always(0.85), knows=0.4), Source("model", always(0.4), call_ms=50.0, longest=4)
         ], {}),
-        ("eight requests, fair", [Source("ngram", always(0.7))], {"rows": 8}),
+        ("eight requests, fair", [Source("suffix", always(0.7))], {"rows": 8}),
         ("eight requests, sure", [Source("grammar", always(0.97), score=0.97)], {"rows": 8}),
     )
 }  # fmt: skip
@@ -167,7 +167,7 @@ def test_ahead_of_every_fixed_budget_where_segments_alternate(shape: dict[int, f
 
 
 def alternating(shape: dict[int, float]) -> World:
-    source = Source("ngram", frames_and_prose)
+    source = Source("suffix", frames_and_prose)
     return World(shape, [source], segment_at=lambda place: FRAME if place % 80 < 40 else PROSE, length=8000)
 
 
