@@ -13,13 +13,13 @@ from agentspec.errors import GrammarError
 from agentspec.grammar.schema import json_rule
 from agentspec.grammar.tools import Tool, closed
 
-VALUE_END = "\n</parameter>"
-_TAG = "</parameter>"
-_END = json.dumps(VALUE_END + "\n")
+VALUE_END = "\n</parameter>\n"
+_END = json.dumps(VALUE_END)
+_END_REGEX = r"\n<\/parameter>\n"
 _ALL = ("string", "number", "integer", "boolean", "null", "array", "object")
 _NOTES = frozenset({"title", "description", "default", "examples", "$comment", "deprecated"})
 _OBJECT = _NOTES | {"type", "properties", "required", "additionalProperties", "$defs", "definitions", "$schema", "$id"}
-_STRING = _NOTES | {"type", "minLength", "maxLength"}
+_STRING = ("pattern", "format", "not", "if")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -79,23 +79,35 @@ class _Values:
         self, rule: str, texts: Sequence[Mapping[str, Any]], branches: Sequence[Mapping[str, Any]], path: str
     ) -> str:
         """The term for free text that is held to the limits of `texts` and reads as no other branch that has limits."""
-        for text in texts:
-            _only(self._tool, text, _STRING, path)
+        for key in [key for text in texts for key in text if key in _STRING]:
+            raise _cannot(self._tool, key, path, "strings are written as they are, with no grammar but their length")
         limits = {(text.get("minLength", 0), text.get("maxLength", "")) for text in texts}
         if len(limits) > 1:
             raise _cannot(self._tool, "anyOf", path, "strings are written as they are, under one limit of length")
         ((least, most),) = limits
-        others = [branch for branch in branches if branch["type"] != "string"]
-        limited = any(branch["type"] in ("array", "object") for branch in others)
-        limited = limited or any(_constants(branch) or branch.keys() - _NOTES - {"type"} for branch in others)
-        if (least, most, limited) == (0, "", False):
+        begins = _begins(self._tool, branches, path)
+        if (least, most, begins) == (0, "", ""):
             return "raw"
-        # No second closing tag, as for `raw`; and no text that reads as a value that may have limits.
-        no_json = r" & ~/\s*([\[{\-0-9]|true|false|null|True|False|None)(?s:.*)/" if limited else ""
+        no_json = f" & ~/[{begins}](?s:.*)/" if begins else ""
         name = rule.upper() + "_TEXT"
-        self.rules.append(f"{name}: /(?s:.{{{least},{most}}})\\n<\\/parameter>\\n/ & RAW{no_json}")
+        if least:  # a part of its own, in which no closing tag can begin: one limit beside another is too complex
+            self.rules.append(f"{name}_HEAD: /(?s:.{{{least}}})/ & ~/(?s:.*)\\n(<(?s:.*))?/{no_json}")
+            most, no_json = most - least if isinstance(most, int) else "", ""
+        self.rules.append(f"{name}: /(?s:.{{0,{most}}}){_END_REGEX}/{no_json}")
         self.rules.append(f"{name.lower()}[lazy]: {name}")
-        return name.lower()
+        return f"{name}_HEAD {name.lower()}" if least else name.lower()
+
+
+def _begins(tool: Tool, branches: Sequence[Mapping[str, Any]], path: str) -> str:
+    """The first characters, as in a regex, of other values that have limits: a text may not begin like one."""
+    others = [branch for branch in branches if branch["type"] not in ("string", "constant")]
+    if any(
+        not isinstance(value, str) for branch in branches for value in branch.get("enum", [branch.get("const", "")])
+    ):
+        raise _cannot(tool, "enum", path, "a text can't be told from a listed value that is no text")
+    brackets = r"\[{" if any(branch["type"] in ("array", "object") for branch in others) else ""
+    limited = any(branch.keys() & _ASSERTIONS for branch in others if branch["type"] in ("number", "integer"))
+    return brackets + (r"\-0-9" if limited else "")
 
 
 def _branches(tool: Tool, schema: object, root: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
@@ -183,28 +195,32 @@ def read_value(tape: Tape, calls: Calls, types: frozenset[str]) -> Steps[None]:
     """
     if types == {"string"}:
         yield calls.arguments('"')
-        end = yield from tape.show(lambda text: calls.arguments(_quoted(text)[1:-1]), VALUE_END, _TAG)
+        end = yield from tape.show(lambda text: calls.arguments(_quoted(text)[1:-1]), VALUE_END)
         if not end:
             raise BrokenCall
         tape.take(len(end))
         yield calls.arguments('"')
         return
-    text, end = yield from tape.until(_TAG)
+    text, end = yield from tape.until(VALUE_END)
     if not end:
         raise BrokenCall
-    yield calls.arguments(_as_json(text.removesuffix("\n"), types))
+    yield calls.arguments(_as_json(text, types))
 
 
 def _as_json(text: str, types: frozenset[str]) -> str:
     """The value in JSON: as it is written if that is one of the types, else as a string."""
-    plain = _PYTHON.get(text.strip(), text.strip())
+    plain = text if "string" in types else _PYTHON.get(text.strip(), text.strip())
     try:
-        value = json.loads(plain)
+        value = json.loads(plain, parse_constant=_refuse) if plain == plain.strip() else plain
     except ValueError:
         return _quoted(text)
     kind = _type_of(value)
     fits = kind in types or (kind == "integer" and "number" in types)
     return plain if kind != "string" and (fits or "string" not in types) else _quoted(text)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _quoted(text: str) -> str:

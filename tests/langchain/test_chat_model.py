@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from agentspec import ChatAgentSpec
 from agentspec.errors import ConfigError, EngineError, PromptError
+from agentspec.langchain.messages import openai_messages
 
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Os}\\"lo", "day": {"n": 1}}}\n</tool_call>'
 ARGS = {"city": 'Os}"lo', "day": {"n": 1}}
@@ -283,3 +284,14 @@ def test_traces_show_the_model_of_the_call() -> None:
 def test_making_one_loads_no_torch() -> None:
     script = "import sys, agentspec; agentspec.ChatAgentSpec(model='m').bind_tools([]); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_thoughts_are_kept_apart_and_told_to_the_next_turn() -> None:
+    with scripted_engine("<think>\nHm.\n</think>\n\nSure." + CALL) as engine:
+        engine._asker._chat.__dict__["reasoning"] = engine._asker._chat.form.reasoning  # a model that was trained to
+        model = ChatAgentSpec(engine=engine).bind_tools([weather])
+        whole, streamed = model.invoke("hi"), added(list(model.stream("hi")))
+    for message in (whole, streamed):
+        assert (message.content, message.additional_kwargs) == ("Sure.", {"reasoning_content": "Hm."})
+        assert [call["args"] for call in message.tool_calls] == [ARGS]
+    assert openai_messages([whole])[0]["reasoning_content"] == "Hm."

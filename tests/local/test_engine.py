@@ -15,8 +15,8 @@ from agentspec.engine.core import EngineCore
 from agentspec.errors import ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
 from agentspec.grammar.tools import read_tools
 from agentspec.proposers.grammar import GrammarProposer
-from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.suffix import SuffixProposer
 from agentspec.testing import FixedController, ScriptedTarget
 
 END = 256
@@ -33,7 +33,7 @@ def after(prompt_length: int, output: Sequence[int], context_length: int = 4096)
 
 
 def engine_for(target: ScriptedTarget) -> Engine:
-    pool = ProposerPool([GrammarProposer(TV), NgramProposer()])
+    pool = ProposerPool([GrammarProposer(TV), SuffixProposer(TV)])
     core = EngineCore(target, pool, controller=FixedController(8), config=EngineConfig())
     return Engine(core, byte_asker())
 
@@ -192,3 +192,16 @@ def test_a_stream_has_one_answer_and_a_closed_engine_none() -> None:
     engine.close()
     with pytest.raises(EngineError, match="closed"):
         engine.generate(ASK)
+
+
+def test_an_answer_is_held_to_its_schema_behind_thoughts_that_the_prompt_began() -> None:
+    asker = byte_asker()
+    asker._chat.__dict__["reasoning"] = asker._chat.form.reasoning  # as of a model whose template has the markers
+    asker._chat.opened = lambda prompt: True  # type: ignore[method-assign]
+    ask = [{"role": "user", "content": "x"}]
+    target = after(len(asker.tokens(ask)), list(b'So {.\n</think>\n\n{"a": 1}'))
+    core = EngineCore(target, ProposerPool([]), controller=FixedController(8), config=EngineConfig())
+    with Engine(core, asker) as engine:
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        result = engine.generate(ask, json_schema=schema)
+    assert result.message == {"role": "assistant", "content": '{"a": 1}', "reasoning_content": "So {."}

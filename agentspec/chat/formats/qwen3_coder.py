@@ -18,7 +18,7 @@ from agentspec.segments import CallMarks
 OPEN = "<tool_call>"
 CLOSE = "</tool_call>"
 _FUNCTION = re.compile(r"\s*<function=([^>\n]+)>")
-_PARAMETER = re.compile(r"\s*(?:<parameter=([^>\n]+)>(?:\n|(?=[^\n]))|</function>)")
+_PARAMETER = re.compile(r"\s*(?:<parameter=([^>\n]+)>\n|</function>)")
 
 
 def _rules(tools: Sequence[Tool], rule: Rule) -> list[str]:
@@ -41,7 +41,7 @@ def _write(calls: Sequence[Written]) -> str:
 
 def _call(call: Written) -> str:
     arguments = call.arguments if isinstance(call.arguments, Mapping) else {"arguments": call.arguments}
-    values = "".join(f"<parameter={key}>\n{_value(value)}{VALUE_END}\n" for key, value in arguments.items())
+    values = "".join(f"<parameter={key}>\n{_value(value)}{VALUE_END}" for key, value in arguments.items())
     return f"{OPEN}\n<function={call.name}>\n{values}</function>\n{CLOSE}"
 
 
@@ -85,7 +85,7 @@ QWEN3_CODER = ToolFormat(
         opens=(OPEN,), closes=(CLOSE,), name_after=("<function=",), raw_value=("<parameter=", ">\n", VALUE_END)
     ),
     syntax=f"it in this form, strings as they are and other values as JSON:\n{OPEN}\n<function=name>\n"
-    f"<parameter=name of an argument>\nits value{VALUE_END}\n</function>\n{CLOSE}",
+    f"<parameter=name of an argument>\nits value{VALUE_END}</function>\n{CLOSE}",
     grammar="qwen3_coder.lark",
     rules=_rules,
     write=_write,
