@@ -42,7 +42,7 @@ class World:
     sources: Sequence[Source]
     segment_at: Callable[[int], Segment] = lambda place: PROSE
     rows: int = 1
-    length: int = 2000
+    length: int = 2500
     clock: random.Random = field(default_factory=lambda: random.Random(7))
 
 
@@ -168,7 +168,7 @@ def test_ahead_of_every_fixed_budget_where_segments_alternate(shape: dict[int, f
 
 def alternating(shape: dict[int, float]) -> World:
     source = Source("suffix", frames_and_prose)
-    return World(shape, [source], segment_at=lambda place: FRAME if place % 80 < 40 else PROSE, length=8000)
+    return World(shape, [source], segment_at=lambda place: FRAME if place % 80 < 40 else PROSE, length=6000)
 
 
 @pytest.mark.parametrize("size", [0, 5, LONGEST])
