@@ -121,7 +121,7 @@ class EngineCore:
             for part in self._parts(requests, contexts, rows, logits):
                 self._finish_part(part, rows, times, started)
             if all(len(row.pending) == 1 for row in rows):
-                self._controller.observe_forward(sum(row.width for row in rows), times[1])
+                self._controller.observe_forward(sum(row.width for row in rows), times[1], len(rows))
         self._retire()
 
     def fail(self, error: AgentSpecError) -> None:
