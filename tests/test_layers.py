@@ -21,7 +21,7 @@ ROWS = [
     ["grammar", "sampling", "models", "proposers"],
     ["engine"],
     ["chat", "testing"],
-    ["local", "replay", "bench"],
+    ["local", "replay", "explain", "bench"],
     ["chat_models", "langchain", "cli", "__main__"],
 ]
 ONLY_IN = {  # third-party package: the only places that may import it

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentspec.cli.console import err, print_json
-from agentspec.cli.options import DraftModel, Json, Model
+from agentspec.cli.options import DraftModel, Json, Model, Schema, ToolChoice, ToolFormat, Tools, answer_options
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, PromptError
 
@@ -28,15 +26,10 @@ def generate(
     draft: DraftModel = None,
     no_speculate: Annotated[bool, typer.Option("--no-speculate", help="Plain decoding: the same tokens.")] = False,
     system: Annotated[str | None, typer.Option(metavar="TEXT", help="A system message before the prompt.")] = None,
-    tools: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON list of OpenAI tools.")] = None,
-    tool_choice: Annotated[
-        str | None, typer.Option(metavar="CHOICE", help="auto (default), required, none or a tool's name.")
-    ] = None,
-    tool_format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="How the model writes calls. Default: as its chat template shows."),
-    ] = None,
-    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON Schema of the answer.")] = None,
+    tools: Tools = None,
+    tool_choice: ToolChoice = None,
+    tool_format: ToolFormat = None,
+    schema: Schema = None,
     raw: Annotated[bool, typer.Option("--raw", help="Go on from the prompt as it is, without chat template.")] = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="The most tokens to write.")] = 512,
     temperature: Annotated[float, typer.Option(metavar="T", help="0: the likeliest token each time.")] = 0.0,
@@ -48,7 +41,7 @@ def generate(
     from agentspec.chat.formats.registry import check_name
 
     params = SamplingParams(max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop or ())
-    options = _options(tools, tool_choice, schema)
+    options = answer_options(tools, tool_choice, schema)
     if tool_format is not None:
         check_name(tool_format)
     asked = _prompt(prompt, system, raw=raw, with_tools=tools is not None)
@@ -60,40 +53,6 @@ def generate(
         print_json(_report(result, seconds))
     else:
         _print_summary(result, seconds, first)
-
-
-def _options(tools: Path | None, tool_choice: str | None, schema: Path | None) -> Options:
-    """Files and choices, checked before a model is loaded."""
-    from agentspec.grammar.tools import chosen, read_tools
-
-    if tools and schema:
-        raise ConfigError("the answer can be held to one thing, not to --tools and --schema: leave one out")
-    if schema:
-        value = _read_json(schema, "--schema")
-        if not isinstance(value, dict):
-            raise ConfigError(f"--schema {schema} must hold a JSON Schema, an object")
-        return {"json_schema": value}
-    if not tools:
-        if tool_choice is not None:
-            raise ConfigError(f"--tool-choice {tool_choice} needs --tools FILE")
-        return {}
-    value = _read_json(tools, "--tools")
-    if not isinstance(value, list) or not value:
-        raise ConfigError(f"--tools {tools} must hold a JSON list of OpenAI tools, at least one")
-    try:
-        chosen(read_tools(value), tool_choice or "auto")
-    except ConfigError as error:
-        raise ConfigError(f"--tools {tools}: {error}") from error
-    return {"tools": value, "tool_choice": tool_choice or "auto"}
-
-
-def _read_json(path: Path, option: str) -> Any:  # noqa: ANN401
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{option} {path} can't be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{option} {path} is not JSON: {error}") from error
 
 
 def _prompt(prompt: str, system: str | None, *, raw: bool, with_tools: bool) -> Prompt:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from agentspec.errors import ConfigError
+
+if TYPE_CHECKING:
+    from agentspec.local.ask import Options
 
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
@@ -22,3 +29,60 @@ DraftModel = Annotated[
     str | None,
     typer.Option("--draft", "-d", metavar="MODEL", help="A small model with the same tokenizer that guesses ahead."),
 ]
+
+Tools = Annotated[Path | None, typer.Option("--tools", metavar="FILE", help="JSON list of OpenAI tools.")]
+
+ToolChoice = Annotated[
+    str | None,
+    typer.Option("--tool-choice", metavar="CHOICE", help="auto (default), required, none or a tool's name."),
+]
+
+ToolFormat = Annotated[
+    str | None,
+    typer.Option("--tool-format", metavar="NAME", help="How the model writes calls. Default: as its template shows."),
+]
+
+Schema = Annotated[Path | None, typer.Option("--schema", metavar="FILE", help="JSON Schema of the answer.")]
+
+
+def answer_options(tools: Path | None, tool_choice: str | None, schema: Path | None) -> Options:
+    """What the answer is held to, from files and choices, checked before a model is loaded.
+
+    Raises:
+        ConfigError: A file can't be read or holds something else, or the options contradict one another.
+    """
+    from agentspec.grammar.tools import chosen, read_tools
+
+    if tools and schema:
+        raise ConfigError("the answer can be held to one thing, not to --tools and --schema: leave one out")
+    if schema:
+        value = read_json(schema, "--schema")
+        if not isinstance(value, dict):
+            raise ConfigError(f"--schema {schema} must hold a JSON Schema, an object")
+        return {"json_schema": value}
+    if not tools:
+        if tool_choice is not None:
+            raise ConfigError(f"--tool-choice {tool_choice} needs --tools FILE")
+        return {}
+    value = read_json(tools, "--tools")
+    if not isinstance(value, list) or not value:
+        raise ConfigError(f"--tools {tools} must hold a JSON list of OpenAI tools, at least one")
+    try:
+        chosen(read_tools(value), tool_choice or "auto")
+    except ConfigError as error:
+        raise ConfigError(f"--tools {tools}: {error}") from error
+    return {"tools": value, "tool_choice": tool_choice or "auto"}
+
+
+def read_json(path: Path, option: str) -> Any:  # noqa: ANN401
+    """The value in a file that `option` names.
+
+    Raises:
+        ConfigError: It can't be read, or is not JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{option} {path} can't be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{option} {path} is not JSON: {error}") from error

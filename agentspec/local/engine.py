@@ -56,7 +56,7 @@ class Engine:
                 default, fetched once.
             draft: A smaller model with the same tokenizer, likewise.
             speculate: Off: plain decoding, unless a request says otherwise.
-            proposers: Names of drafting sources, "grammar", "ngram" and "model", or proposers of your own, in the
+            proposers: Names of drafting sources, "grammar", "suffix" and "model", or proposers of your own, in the
                 order of trust. None: all.
             device: "cuda", "mps", "cpu" and so on; None: the best there is.
             dtype: "float32", "bfloat16" and so on; None: float32 on the CPU, elsewhere the checkpoint's.
@@ -155,6 +155,10 @@ class Engine:
     def count_tokens(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]] = ()) -> int:
         """How many tokens a prompt has for this model."""
         return len(self._asker.tokens(prompt, read_tools(tools)))
+
+    def spell(self, token: int) -> bytes:
+        """A token's text as bytes, not always whole characters; a control token's name."""
+        return self._asker.spell(token)
 
     def close(self) -> None:
         """End running requests with an error and free the memory. Closing twice is harmless."""

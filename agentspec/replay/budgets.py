@@ -42,9 +42,14 @@ class BudgetSwitch(SpeculationController):
         """The chosen controller's."""
         return self._now.chance(source, segment, score, depth)
 
-    def asks(self, source: str, segment: Segment, reach: float, rows: int) -> bool:
+    def introduce(self, proposer: str, sources: Sequence[str]) -> None:
+        """Tell all of them."""
+        for controller in self._all.values():
+            controller.introduce(proposer, sources)
+
+    def asks(self, proposer: str, segment: Segment, reach: float, rows: int) -> bool:
         """The chosen controller's."""
-        return self._now.asks(source, segment, reach, rows)
+        return self._now.asks(proposer, segment, reach, rows)
 
     def trim(self, draft: Draft, segments: Sequence[Segment], rows: int) -> Draft:
         """The chosen controller's."""
@@ -58,6 +63,6 @@ class BudgetSwitch(SpeculationController):
         """Tell the chosen controller."""
         self._now.observe_forward(width, forward_ms, rows)
 
-    def observe_draft(self, source: str, seconds: float) -> None:
+    def observe_draft(self, proposer: str, seconds: float) -> None:
         """Tell the chosen controller."""
-        self._now.observe_draft(source, seconds)
+        self._now.observe_draft(proposer, seconds)

@@ -95,7 +95,7 @@ def replay(
     try:
         for place, turn in enumerate(recording.turns):
             try:
-                found = asker.answer(turn, place, _options(turn, choose))
+                found = asker.answer(turn, place, asked_of(turn, choose))
                 report.turns.append(found)
                 done(found)
             except (PromptError, GrammarError, ConfigError) as error:
@@ -106,8 +106,8 @@ def replay(
     return report
 
 
-def _options(turn: Turn, choose: Callable[[Turn], Options]) -> Options:
-    """A response format holds the answers that called no tools."""
+def asked_of(turn: Turn, choose: Callable[[Turn], Options] = tool_choice) -> Options:
+    """The options of a turn's answer: a response format holds the answers that called no tools."""
     if turn.schema is not None and not turn.called:
         return {"json_schema": dict(turn.schema)}
     return {"tools": turn.tools, **choose(turn)} if turn.tools else {}
