@@ -53,7 +53,7 @@ class ChatAgentSpec(BaseChatModel):
         model: A folder, a hub id, a `.gguf` file or a known name. None: the embedded default, fetched once.
         draft_model: A smaller model with the same tokenizer, likewise.
         speculate: Off: plain decoding.
-        proposers: "grammar", "ngram", "model", those to draft with, in the order of trust. None: all.
+        proposers: "grammar", "suffix", "model", those to draft with, in the order of trust. None: all.
         device, dtype, device_map, trust_remote_code, allow_pickle, tool_format: See `Engine.load`.
         engine: A loaded engine, instead of all the above but `speculate`; its owner closes it. A chat model that has
             one can't be pickled.

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, Self
 
 from agentspec.errors import ConfigError
@@ -152,7 +153,7 @@ class EngineConfig:
     Attributes:
         max_running: The most requests in one batch; others wait their turn.
         max_draft: The most draft nodes for one request and round; the controller goes below it where that is faster.
-        budget: A fixed number of nodes for every draft instead of the adaptive one, at most `max_draft`; for comparison.
+        budget: A fixed number of nodes for every draft instead of the adaptive one, at most `max_draft`: to compare.
         measure_cost: Measure at load what forwards cost here, in under 3 seconds, and keep that in the cache folder;
             off: start from what is typical, and learn.
         prefill_chunk: The most pending tokens of one request in one forward.
@@ -160,6 +161,10 @@ class EngineConfig:
         strict: One request at a time, each prompt computed anew, every decoding forward as wide as the longest draft,
             and a context that is shorter by `max_draft`: plain and speculative decoding then share their arithmetic,
             and so their tokens, in 16-bit floats too.
+        history: A file that finished answers are kept in, as a source of drafts for later processes with the same
+            tokenizer. It holds what the model wrote. None: they are remembered while the engine lives.
+        share_history: Draft for each caller from what all callers were answered. Off unless wanted: the time that an
+            answer takes then tells something of what others were answered.
     """
 
     max_running: int = 8
@@ -169,6 +174,8 @@ class EngineConfig:
     prefill_chunk: int = 512
     prefix_cache_tokens: int = 16_384
     strict: bool = False
+    history: str | PathLike[str] | None = None
+    share_history: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -180,9 +187,11 @@ class EngineConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        for name in ("measure_cost", "strict"):
+        for name in ("measure_cost", "strict", "share_history"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False, not {value!r}")
+        if self.history is not None and not isinstance(self.history, str | PathLike):
+            raise ConfigError(f"history must be the path of a file, not {self.history!r}")
         size = self.budget
         if size is not None and (
             not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= self.max_draft

@@ -52,7 +52,7 @@ class ScriptedEngine(Engine):
         eos = frozenset({EOS})
         self.target = ScriptedTarget(self._logits, vocab_size=len(TV), eos=eos, context_length=context_length)
         control = FixedController(8)
-        proposer = build_proposer(["grammar", "ngram"], vocabulary=TV, draft_model=None, judge=control)
+        proposer = build_proposer(["grammar", "suffix"], vocabulary=TV, draft_model=None, judge=control)
         core = EngineCore(self.target, proposer, controller=control, config=EngineConfig(max_draft=8))
         super().__init__(core, byte_asker())
 

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 import torch
+from toy_vocabulary import TV
 
 from agentspec.config import EngineConfig
 from agentspec.draft import ROOT, Draft
@@ -15,8 +16,8 @@ from agentspec.models.hf import HFTarget
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.proposers.model import ModelProposer
-from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.suffix import SuffixProposer
 from agentspec.testing import ScriptedProposer, assert_lossless, order, run
 
 NO_END: frozenset[int] = frozenset()
@@ -75,10 +76,10 @@ def poor() -> HFTarget:
 
 
 PROPOSERS: dict[str, Callable[[HFTarget, HFTarget], Proposer]] = {
-    "ngram": lambda target, poor: NgramProposer(),
+    "suffix": lambda target, poor: SuffixProposer(TV),
     "itself": lambda target, poor: ModelProposer(target, eos=NO_END),
     "poor model": lambda target, poor: ModelProposer(poor, eos=NO_END),
-    "pool": lambda target, poor: ProposerPool([NgramProposer(), ModelProposer(poor, eos=NO_END)]),
+    "pool": lambda target, poor: ProposerPool([SuffixProposer(TV), ModelProposer(poor, eos=NO_END)]),
     "garbage": lambda target, poor: ScriptedProposer([1, 999, 5]),
     "random trees": lambda target, poor: RandomTrees(),
 }
@@ -114,7 +115,7 @@ def test_law_1_holds_when_a_late_branch_of_a_tree_is_the_right_one(temperature: 
 def test_p5_in_bfloat16_a_token_that_differs_is_a_near_tie() -> None:
     target = HFTarget(tiny_target().model.to(torch.bfloat16))
     for make in orders(0.0, 4):
-        (answer,) = run(target, NgramProposer(), make())
+        (answer,) = run(target, SuffixProposer(TV), make())
         slot = target.open()
         for place, token in enumerate(answer.tokens):
             pending = slot.sync([*make().prompt, *answer.tokens[:place]])
@@ -131,7 +132,7 @@ def test_p5_strict_decoding_in_bfloat16_is_exact(temperature: float) -> None:
     for make in orders(temperature, 4):
         plain, again = run(target, Off(), make(), make(), config=strict)
         assert again.tokens == plain.tokens  # a prefix from the cache would have other bits
-        for proposer in (NgramProposer(), ModelProposer(target, eos=NO_END), RandomTrees()):
+        for proposer in (SuffixProposer(TV), ModelProposer(target, eos=NO_END), RandomTrees()):
             assert run(target, proposer, make(), config=strict)[0].tokens == plain.tokens
 
 
@@ -142,7 +143,7 @@ def test_law_3_a_prefix_from_the_cache_changes_nothing(target: HFTarget) -> None
     (cold,) = run(target, Off(), first())
     (cold_next,) = run(target, Off(), longer(cold.tokens))
     one_at_a_time = EngineConfig(max_running=1, prefill_chunk=16)
-    warm = run(target, NgramProposer(), first(), longer(cold.tokens), first(), config=one_at_a_time)
+    warm = run(target, SuffixProposer(TV), first(), longer(cold.tokens), first(), config=one_at_a_time)
     assert [answer.tokens for answer in warm] == [cold.tokens, cold_next.tokens, cold.tokens]
 
 
@@ -159,5 +160,5 @@ def test_law_3_a_prefix_from_the_cache_changes_nothing(target: HFTarget) -> None
 )
 def test_every_processor_acts_on_every_row(params: dict[str, object], target: HFTarget) -> None:
     make = lambda: order([3, 4, 5, 6, 7, 8], max_tokens=48, **params)  # noqa: E731
-    for proposer in (ModelProposer(target, eos=NO_END), NgramProposer(), RandomTrees()):
+    for proposer in (ModelProposer(target, eos=NO_END), SuffixProposer(TV), RandomTrees()):
         assert_lossless(target, proposer, make)

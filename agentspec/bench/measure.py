@@ -88,7 +88,7 @@ class Contest:
         """
         config = EngineConfig(prefix_cache_tokens=0)
         loaded = load_models(model, draft, placement=Placement(), config=config)
-        engine = Engine(loaded.core(["grammar", "ngram"], config), loaded.asker)
+        engine = Engine(loaded.core(["grammar", "suffix"], config), loaded.asker)
         drafted = Engine(loaded.core(None, config), loaded.asker) if draft else None
         return cls(engine, loaded.asker, drafted=drafted, reference=Reference.load(model, draft) if against else None)
 

@@ -45,6 +45,8 @@ class Options(TypedDict, total=False):
         parallel_tool_calls: Whether it may call more than one at once; default True.
         speculate: Overrides the engine's own setting; never changes a token.
         caller: Whose request it is: what one caller's answers taught is not used for another. Default: "".
+        prediction: Text that the answer is expected to resemble, such as the file that is to be changed: drafts follow
+            it as far as the answer does. Default: "".
         rounds: Whether the result tells what each round did; default False.
     """
 
@@ -58,6 +60,7 @@ class Options(TypedDict, total=False):
     parallel_tool_calls: bool
     speculate: bool | None
     caller: str
+    prediction: str
     rounds: bool
 
 
@@ -70,6 +73,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "parallel_tool_calls": (bool, "True or False"),
     "speculate": (bool, "True or False"),
     "caller": (str, "a text"),
+    "prediction": (str, "a text"),
     "rounds": (bool, "True or False"),
 }
 
@@ -127,6 +131,7 @@ class Asker:
         opened = self._is_chat(ask, tools) and self._chat.opened(prompt)
         guide = self._tracked(self._guide(ask, tools, opened=opened), ask, tools, opened=opened)
         params = self._params(ask.params)
+        prediction = tuple(self._vocabulary.encode(ask.options.get("prediction") or ""))
         orders = [
             Order(
                 prompt=prompt,
@@ -135,7 +140,8 @@ class Asker:
                 stop_rule=StopRule(self._vocabulary, params.stop, min_tokens=params.min_tokens),
                 speculate=bool(ask.options.get("speculate", True)),
                 branch=branch,
-                caller=ask.options.get("caller", ""),
+                caller=ask.options.get("caller") or "",
+                prediction=prediction,
             )
             for branch in range(params.n)
         ]

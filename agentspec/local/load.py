@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentspec.chat.chat import Chat
 from agentspec.chat.formats.registry import check_name
@@ -17,6 +18,8 @@ from agentspec.models.embedded import resolve
 from agentspec.models.hf import HFTarget
 from agentspec.models.known_cost import known_cost
 from agentspec.models.load import load_target, load_tokenizer
+from agentspec.proposers.answer_file import AnswerFile
+from agentspec.proposers.answers import AnswerStore
 from agentspec.proposers.base import Proposer
 from agentspec.proposers.registry import build_proposer
 
@@ -50,7 +53,13 @@ class Loaded:
     ) -> EngineCore:
         """An engine core on these models; see `Engine.load` for `proposers`."""
         target, controller = self.target, controller or self.controller(config)
-        proposer = build_proposer(proposers, vocabulary=self.vocabulary, draft_model=self.draft_model, judge=controller)
+        proposer = build_proposer(
+            proposers,
+            vocabulary=self.vocabulary,
+            draft_model=self.draft_model,
+            judge=controller,
+            answers=_answers(config, self.vocabulary),
+        )
         return EngineCore(target, proposer, controller=controller, config=config)
 
     def controller(self, config: EngineConfig) -> SpeculationController:
@@ -77,11 +86,23 @@ def load_models(model: str | None, draft: str | None, *, placement: Placement, c
     if draft_name is not None:
         draft_tokenizer = load_tokenizer(draft_name, trust_remote_code=placement.trust_remote_code)
         check_same_text(vocabulary, Vocabulary.of(draft_tokenizer))
+    _answers(config, vocabulary)  # a file that can't be used is told of before weights are read
     target = _load(name, placement, tokenizer, strict_width=1 + config.max_draft if config.strict else None)
     draft_model = None if draft_name is None else _load(draft_name, placement, tokenizer)
     vocabulary = vocabulary.ending(target.eos)
     asker = Asker(tokenizer, vocabulary, Chat(tokenizer, vocabulary, tool_format=placement.tool_format))
     return Loaded(target=target, draft_model=draft_model, vocabulary=vocabulary, asker=asker)
+
+
+def _answers(config: EngineConfig, vocabulary: Vocabulary) -> AnswerStore:
+    """The store of finished answers, with those of earlier processes where they are kept."""
+    if config.history is None:
+        return AnswerStore(shared=config.share_history)
+    file = AnswerFile(Path(config.history).expanduser(), vocabulary)
+    store = AnswerStore(shared=config.share_history, keep=file.append)
+    for caller, answer in file.read():
+        store.recall(caller, answer)
+    return store
 
 
 def _load(name: str, placement: Placement, tokenizer: object, *, strict_width: int | None = None) -> HFTarget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from agentspec.grammar.vocabulary import Vocabulary
@@ -11,8 +12,9 @@ from agentspec.proposers.respelled import BORDER, escaped, respelled
 
 SOURCE = "prediction"
 _MOST = 8
-_TRUST = 1.1
-_FARTHER = 0.7
+_TRUST = 2.0
+_FARTHER = 0.4
+_LONG = 16
 _START_LENGTH = 2
 _FOLLOWED_LENGTH = 2
 
@@ -30,8 +32,8 @@ class Expected:
     """
 
     def __init__(self, prediction: Sequence[int], vocabulary: Vocabulary) -> None:
-        spelled = [list(prediction), respelled(vocabulary, prediction, escaped)]
-        self._texts = [SuffixIndex([*tokens, BORDER]) for tokens in spelled]
+        spelled = [[*prediction, BORDER], respelled(vocabulary, prediction, escaped)]
+        self._texts = [SuffixIndex(tokens) for tokens in spelled]
         self._next = [0, 0]
 
     def read(self, tail: Sequence[int]) -> None:
@@ -47,14 +49,16 @@ class Expected:
         places: list[Place] = []
         for start, index in zip(self._next, self._texts, strict=True):
             places += self._found(index, start, tail)
-            if not start:
+            if not any(self._next):
                 places.append(Place(_TRUST * 2.0**_START_LENGTH, _START_LENGTH, index.tokens, 0, SOURCE))
         return places
 
     def _found(self, index: SuffixIndex, start: int, tail: Sequence[int]) -> list[Place]:
-        found = index.matches(tail, _MOST)
-        found.sort(key=lambda match: (match[1] < start, abs(match[1] - start)))
-        return [
-            Place(_TRUST * 2.0 ** min(length, 16) * _FARTHER**rank, length, index.tokens, at, SOURCE)
-            for rank, (length, at) in enumerate(found)
-        ]
+        found = sorted(index.matches(tail, _MOST), key=lambda match: (match[1] < start, abs(match[1] - start)))
+        places: list[Place] = []
+        nearer: Counter[int] = Counter()
+        for length, at in found:
+            weight = _TRUST * 2.0 ** min(length, _LONG) * _FARTHER ** nearer[length]
+            nearer[length] += 1
+            places.append(Place(weight, length, index.tokens, at, SOURCE))
+        return places

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from agentspec.errors import ConfigError
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.models.base import TargetModel
+from agentspec.proposers.answers import AnswerStore
 from agentspec.proposers.base import TRUSTING, Judge, Off, Proposer
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
-from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.suffix import SuffixProposer
 
-NAMES = ("grammar", "ngram", "model")
+NAMES = ("grammar", "suffix", "model")
 
 
 def build_proposer(
@@ -22,6 +23,7 @@ def build_proposer(
     vocabulary: Vocabulary,
     draft_model: TargetModel | None,
     judge: Judge = TRUSTING,
+    answers: AnswerStore | None = None,
 ) -> Proposer:
     """One proposer of those wanted: names from `NAMES`, or proposers of your own.
 
@@ -30,6 +32,7 @@ def build_proposer(
         vocabulary: Of the target; nothing is drafted after its end tokens.
         draft_model: For the name "model".
         judge: Knows what guesses are worth: the controller.
+        answers: What "suffix" remembers of earlier requests; None: what it sees of them itself.
 
     Raises:
         ConfigError: A name is unknown, or "model" is wanted without a draft model.
@@ -46,8 +49,8 @@ def build_proposer(
             members.append(each)
         elif each == "grammar":
             members.append(GrammarProposer(vocabulary))
-        elif each == "ngram":
-            members.append(NgramProposer())
+        elif each == "suffix":
+            members.append(SuffixProposer(vocabulary, answers))
         elif each == "model" and draft_model:
             members.append(ModelProposer(draft_model, eos=vocabulary.eos, calibrated=judge.chance))
         elif each == "model":

@@ -15,10 +15,10 @@ _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})?|["\\/bfnrt])')
 
 
 def respelled(vocabulary: Vocabulary, tokens: Sequence[int], respell: Callable[[str], str]) -> list[int]:
-    """Tokens of the same text in another spelling, as the tokenizer splits it.
+    """Tokens of the same text in another spelling, as the tokenizer splits it, but for the parts that stay the same.
 
     Args:
-        vocabulary: Of the tokens. Control tokens become borders.
+        vocabulary: Of the tokens. Control tokens part the text, and each part ends with a border.
         tokens: Of the text.
         respell: `escaped` or `unescaped`.
     """
@@ -26,9 +26,9 @@ def respelled(vocabulary: Vocabulary, tokens: Sequence[int], respell: Callable[[
     for plain, run in groupby(tokens, key=lambda token: 0 <= token < len(texts) and bool(texts[token])):
         if plain:
             text = b"".join(texts[token] for token in run).decode(errors="replace")
-            spelled += vocabulary.encode(respell(text))
-        else:
-            spelled.append(BORDER)
+            new = respell(text)
+            spelled += vocabulary.encode(new) if new != text else ()
+        spelled.append(BORDER)
     return spelled
 
 

@@ -12,7 +12,7 @@ from agentspec.proposers.base import Context
 from agentspec.proposers.expected import SOURCE, Expected
 from agentspec.proposers.follow import Place, follow
 from agentspec.proposers.index import LONGEST, SuffixIndex
-from agentspec.proposers.respelled import BORDER, escaped, respelled, unescaped, writes_escaped
+from agentspec.proposers.respelled import escaped, respelled, unescaped, writes_escaped
 from agentspec.segments import Segment
 from agentspec.verify import Outcome
 
@@ -99,6 +99,7 @@ class _Request:
         self.caller = context.caller
         self.index = index
         self.expected = Expected(context.prediction, vocabulary) if context.prediction else None
+        self._since: int | None = None  # where the string or code that is being written was first seen
         self._prompt_length = context.prompt_length
         self._vocabulary = vocabulary
         self._escaped = _Spelling(vocabulary, escaped)
@@ -116,9 +117,12 @@ class _Request:
     def respelled(self, context: Context) -> SuffixIndex | None:
         """The other spelling of the text than the one that is written now, where that makes a difference."""
         if context.cursor.segment not in _SPELLED:
+            self._since = self._since if context.guessed else None
             return None
-        answer = context.tokens[max(self._prompt_length, len(context.tokens) - _LOOK_BACK) :]
-        writes = writes_escaped(self._vocabulary, answer)
+        end = len(context.tokens)
+        if self._since is None or self._since > end:
+            self._since = end
+        writes = writes_escaped(self._vocabulary, context.tokens[max(self._since, end - _LOOK_BACK) :])
         if writes is None:
             return None
         spelling = self._escaped if writes else self._unescaped
@@ -138,7 +142,7 @@ class _Spelling:
     def read(self, tokens: list[int]) -> None:
         if len(tokens) - self._known >= _LAG or not self._known:
             new = tokens[max(self._known, len(tokens) - _RESPELLED) :]
-            self.index.extend([*respelled(self._vocabulary, new, self._respell), BORDER])
+            self.index.extend(respelled(self._vocabulary, new, self._respell))
             self._known = len(tokens)
 
 

@@ -17,8 +17,8 @@ from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Off
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
-from agentspec.proposers.ngram import NgramProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.suffix import SuffixProposer
 from agentspec.testing import FixedController, ScriptedProposer, ScriptedTarget, assert_lossless, order, run
 
 END, IM_END = 256, 257
@@ -54,7 +54,7 @@ def test_p1_what_is_committed_is_what_plain_decoding_commits() -> None:
 
 def test_p1_prompt_lookup_does_not_copy_past_an_end_token() -> None:
     prompt = [65, 66, END, 67, 68, 65, 66]
-    (answer,) = run(writing([END], prompt), NgramProposer(), order(prompt))
+    (answer,) = run(writing([END], prompt), SuffixProposer(TV), order(prompt))
     assert answer.tokens == (END,)
 
 
@@ -119,7 +119,7 @@ def test_p5_many_rows_and_one_row_agree_over_many_prompts() -> None:
         lambda index=index: order([(index * 37 + place * 11) % 320 for place in range(8)], max_tokens=24)  # type: ignore[misc]
         for index in range(12)
     ]
-    for proposer in (ModelProposer(target, eos=frozenset()), ModelProposer(poor, eos=frozenset()), NgramProposer()):
+    for proposer in (ModelProposer(target, eos=frozenset()), ModelProposer(poor, eos=frozenset()), SuffixProposer(TV)):
         assert_lossless(target, proposer, *make, max_draft=5)
 
 

@@ -28,7 +28,7 @@ def guess(tokens: Sequence[int], most: int) -> Draft:
     """What followed the last two tokens when they last stood together."""
     for end in range(len(tokens) - 1, 2, -1):
         if tokens[end - 2 : end] == tokens[-2:]:
-            return Draft.chain(tokens[end : end + most], "ngram")
+            return Draft.chain(tokens[end : end + most], "suffix")
     return EMPTY
 
 
