@@ -118,6 +118,20 @@ def read_json_call(tape: Tape, calls: Calls, *stops: str, known_only: bool = Fal
     calls.end()
 
 
+def read_json_list(tape: Tape, calls: Calls) -> Steps[None]:
+    """Read calls that are objects of a JSON list, behind its opening bracket; the closing one is taken if it is there.
+
+    Raises:
+        BrokenCall: One is malformed or cut off.
+    """
+    while True:
+        yield from read_json_call(tape, calls)
+        yield from tape.space()
+        if not (yield from tape.starts(",")):
+            break
+    yield from tape.starts("]")
+
+
 def _check(name: str, calls: Calls, *, known_only: bool) -> None:
     if known_only and name not in calls.tools:
         raise NoCall

@@ -38,6 +38,8 @@ class ToolFormat:
             `chat.calls.Calls` and `chat.tape.Tape`. Raises BrokenCall and NoCall.
         reasoning: The markers around thoughts. They count for models whose template or vocabulary has them.
         hidden: Texts that are neither shown nor mean anything, such as the frames of channels.
+        within: Other texts, inside calls, that may be control tokens or hold some.
+        hints: Texts that stand, all of them, in the family's templates that leave out tools or calls.
         shown: Whether a prompt that a chat template made of a conversation with one call shows that call this way,
             told from the prompt's text and the call; None: it must have what `write` gives, white space aside.
         prepare: Brings turns into the shape that the family's templates insist on, such as ids of nine characters.
@@ -55,6 +57,8 @@ class ToolFormat:
     read: Callable[[Tape, Calls], Steps[None]]
     reasoning: Reasoning | None = THINK
     hidden: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     shown: Callable[[str, Written], bool] | None = None
     prepare: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = field(default=list)
     described: bool = False
@@ -64,7 +68,8 @@ class ToolFormat:
     def markers(self) -> tuple[str, ...]:
         """All texts that may hold control tokens which have to be seen."""
         thoughts = (self.reasoning.open, self.reasoning.close, *self.reasoning.between) if self.reasoning else ()
-        return (*(opening.text for opening in self.openings), *self.marks.closes, *self.hidden, *thoughts)
+        calls = (*(opening.text for opening in self.openings), *self.marks.closes, *self.within)
+        return (*calls, *self.hidden, *thoughts)
 
     def shows(self, prompt: str, call: Written) -> bool:
         """Whether a template's prompt shows the call in this format."""

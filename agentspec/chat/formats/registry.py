@@ -15,7 +15,7 @@ FORMATS = {form.name: form for form in (HERMES, QWEN3_CODER, LLAMA3_JSON, PLAIN)
 
 
 def choose(template: Template, name: str | None = None) -> ToolFormat:
-    """The format of this name; without one, the first in which the template itself shows calls.
+    """The format of this name; without one, the first in which the template shows calls, or of which it has the hints.
 
     Raises:
         ConfigError: No format has the name.
@@ -23,7 +23,8 @@ def choose(template: Template, name: str | None = None) -> ToolFormat:
     if name is not None:
         check_name(name)
         return FORMATS[name]
-    return next((form for form in FORMATS.values() if template.knows(form)), PLAIN)
+    hinted = (form for form in FORMATS.values() if form.hints and all(hint in template.source for hint in form.hints))
+    return next((form for form in FORMATS.values() if template.knows(form)), None) or next(hinted, PLAIN)
 
 
 def check_name(name: str) -> None:
