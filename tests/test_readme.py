@@ -65,7 +65,7 @@ def test_python_blocks_run(block: str, default_model: None) -> None:
     [
         line
         for line in COMMANDS
-        if line.startswith(("agentspec generate", "agentspec replay")) and TOO_LARGE not in line
+        if line.startswith(("agentspec generate", "agentspec replay", "agentspec explain")) and TOO_LARGE not in line
     ],
 )
 def test_the_readmes_short_commands_run(

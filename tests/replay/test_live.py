@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from engine_doubles import Guesser, byte_asker, echo, echo_engine
+from engine_doubles import Guesser, ScriptedEngine, byte_asker, echo, echo_engine
 from toy_vocabulary import EOS, TV
 
 from agentspec.config import EngineConfig
@@ -146,6 +146,17 @@ def test_no_answer_of_a_turn_can_copy_another_one_of_it(history: bool, second: t
     forwards = [(found.forwards, found.fixed[4].forwards) for found in report.turns]
     assert forwards == [(32, 32), second]
     assert report.identical
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_the_real_store_copies_no_answer_of_the_same_turn(history: bool) -> None:
+    once = "QWXYZ7190BDFGHJKLMNP"  # nothing in it, or in the prompt, comes twice
+
+    with ScriptedEngine(once) as engine:
+        way = Way(max_tokens=64, runs=2, history=history)
+        first, second = replay(engine, recording(turn("?"), turn("?", index=3)), way).turns
+    assert (first.tokens, first.forwards) == (21, 21)
+    assert (second.forwards < 10) == history
 
 
 def test_fixed_budgets_run_beside_the_adaptive_one_and_leave_it_alone() -> None:
