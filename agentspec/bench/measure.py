@@ -106,7 +106,7 @@ class Contest:
         """
         found: list[Measurement] = []
         try:
-            self._task(tasks[0], run=0, turn=0, max_tokens=8)
+            self._task(tasks[0], run=-1, turn=0, max_tokens=8)
             for run in range(runs):
                 for place, task in enumerate(tasks):
                     found += self._task(task, run=run, turn=run + place, max_tokens=max_tokens)
@@ -132,7 +132,7 @@ class Contest:
         # A short request of another prompt, so that none starts from the prefix that the run before left.
         engine = self._engines[mode]
         engine.generate([0], SamplingParams(max_tokens=1))
-        options: Options = {"speculate": mode != PLAIN}
+        options: Options = {"speculate": mode != PLAIN, "caller": f"{mode} {run}"}  # no run hears of another
         if task.tools:
             options = {**options, "tools": task.tools, "tool_choice": "required"}
         if task.json_schema is not None:

@@ -66,12 +66,11 @@ class SuffixProposer:
             del self._idle[0]
 
     def _propose(self, context: Context) -> Draft:
-        known = context.tokens[: len(context.tokens) - context.guessed] if context.guessed else context.tokens
         request = self._requests.get(context.request_id)
         if request is None:
-            request = _Request(context, self._index(known), self._vocabulary)
+            request = _Request(context, self._index(context), self._vocabulary)
             self._requests[context.request_id] = request
-        request.read(known)
+        request.read(context)
         tail, end = context.tokens[-LONGEST:], len(context.tokens)
         places = [place for place in _places(request.index, tail, "suffix") if place.at < end]
         if (respelled := request.respelled(context)) is not None:
@@ -82,8 +81,9 @@ class SuffixProposer:
             places += request.expected.places(context.tokens[max(context.prompt_length, end - LONGEST) :])
         return follow(context, places) if places else EMPTY
 
-    def _index(self, tokens: Sequence[int]) -> SuffixIndex:
+    def _index(self, context: Context) -> SuffixIndex:
         """An index for a new request, that of the conversation's last turn where it is known."""
+        tokens = context.tokens[: len(context.tokens) - context.guessed]
         for place, idle in enumerate(self._idle):
             if 2 * shared_prefix(idle.tokens, tokens) > len(idle):
                 index = self._idle.pop(place)
@@ -105,14 +105,14 @@ class _Request:
         self._escaped = _Spelling(vocabulary, escaped)
         self._unescaped = _Spelling(vocabulary, unescaped)
 
-    def read(self, known: Sequence[int]) -> None:
+    def read(self, context: Context) -> None:
         """Take up what was written since the last call."""
-        size = len(self.index)
-        if len(known) <= size:
+        known = len(context.tokens) - context.guessed
+        if known <= len(self.index):
             return
-        self.index.extend(known[size:])
+        self.index.extend(context.tokens[len(self.index) : known])
         if self.expected is not None:
-            self.expected.read(known[max(self._prompt_length, len(known) - LONGEST) :])
+            self.expected.read(context.tokens[max(self._prompt_length, known - LONGEST) : known])
 
     def respelled(self, context: Context) -> SuffixIndex | None:
         """The other spelling of the text than the one that is written now, where that makes a difference."""
