@@ -132,6 +132,18 @@ def read_json_list(tape: Tape, calls: Calls) -> Steps[None]:
     yield from tape.starts("]")
 
 
+def read_arguments(tape: Tape, calls: Calls, name: str) -> Steps[None]:
+    """Read the arguments of a call whose name is known: they are a JSON object that comes next.
+
+    Raises:
+        BrokenCall: They are malformed or cut off.
+    """
+    yield calls.begin(name)
+    if not (yield from tape.json(calls.arguments)):
+        raise BrokenCall
+    calls.end()
+
+
 def _check(name: str, calls: Calls, *, known_only: bool) -> None:
     if known_only and name not in calls.tools:
         raise NoCall

@@ -105,6 +105,26 @@ def compile_calls(vocabulary: Vocabulary, tools: Sequence[Tool], lark: Callable[
         raise
 
 
+def call_rules(rule: str, tools: Sequence[Tool], head: Callable[[Tool], str], tail: str = "") -> list[str]:
+    """Lark rules for calls whose arguments are JSON: `rule`, with one alternative a tool, and what it needs.
+
+    Args:
+        rule: The name.
+        tools: At least one.
+        head: The terms before a tool's arguments.
+        tail: The terms behind them.
+
+    Raises:
+        GrammarError: A schema holds what JSON can't, is too large, or asks for what can't be met.
+    """
+    names = [f"tool_{index}" for index in range(len(tools))]
+    calls = (
+        f"{name}: {head(tool)} {json_rule(closed(tool.parameters))} {tail}"
+        for name, tool in zip(names, tools, strict=True)
+    )
+    return [f"{rule}: {' | '.join(names)}", *calls]
+
+
 def _check(vocabulary: Vocabulary, tool: Tool) -> None:
     parameters = closed(tool.parameters)
     try:

@@ -48,7 +48,11 @@ CALLS = [
 def vocabulary(form: ToolFormat, *, controls: bool) -> Vocabulary:
     """The toy vocabulary, with the format's markers as control tokens if they should be."""
     names = dict.fromkeys(
-        (*(each.text for each in form.openings if each.enforced and not each.at_start), *form.marks.closes)
+        (
+            *(each.text for each in form.openings if each.enforced and not each.at_start),
+            *form.marks.closes,
+            *form.within,
+        )
     )
     special = {len(TOKENS) + index: name for index, name in enumerate(names)} if controls else {}
     return Vocabulary([*TOKENS, *[b""] * len(special)], special=TV.special | special, eos=TV.eos)

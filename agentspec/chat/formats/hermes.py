@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from agentspec.chat.calls import Calls, Written, read_json_call
 from agentspec.chat.formats.base import Rule, ToolFormat
 from agentspec.chat.tape import Steps, Tape
-from agentspec.grammar.schema import SEPARATORS, json_rule
-from agentspec.grammar.tools import Tool, closed
+from agentspec.grammar.schema import SEPARATORS
+from agentspec.grammar.tools import Tool, call_rules
 from agentspec.grammar.until import Opening
 from agentspec.segments import CallMarks
 
@@ -19,16 +19,10 @@ CLOSE = "</tool_call>"
 
 def _rules(tools: Sequence[Tool], rule: Rule) -> list[str]:
     item, key = SEPARATORS
-    heads = [json.dumps(f'{{"name"{key}"{tool.name}"{item}"arguments"{key}') for tool in tools]
-    return [
-        f"open: {rule(OPEN)}",
-        f"close: {rule(CLOSE)}",
-        "object: " + " | ".join(f"tool_{index}" for index in range(len(tools))),
-        *(
-            f'tool_{index}: {head} {json_rule(closed(tool.parameters))} "}}"'
-            for index, (tool, head) in enumerate(zip(tools, heads, strict=True))
-        ),
-    ]
+    objects = call_rules(
+        "object", tools, lambda tool: json.dumps(f'{{"name"{key}"{tool.name}"{item}"arguments"{key}'), '"}"'
+    )
+    return [f"open: {rule(OPEN)}", f"close: {rule(CLOSE)}", *objects]
 
 
 def _write(calls: Sequence[Written]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from agentspec.chat.calls import Calls, NoCall, Written, read_json_call
 from agentspec.chat.formats.base import Rule, ToolFormat
 from agentspec.chat.tape import Steps, Tape
-from agentspec.grammar.schema import SEPARATORS, json_rule
-from agentspec.grammar.tools import Tool, closed
+from agentspec.grammar.schema import SEPARATORS
+from agentspec.grammar.tools import Tool, call_rules
 from agentspec.grammar.until import Opening
 from agentspec.segments import CallMarks
 
@@ -21,15 +21,10 @@ _BEGINNING = re.compile(r'\s*(?:\{\s*(?:"([^"]*)"|[^\s"])|[^\s{])')
 
 
 def _rules(tools: Sequence[Tool], rule: Rule) -> list[str]:
-    heads = [json.dumps(f'{_OPEN}{tool.name}"{_ITEM}"parameters"{_KEY}') for tool in tools]
-    return [
-        f"tag: {rule(TAG)}",
-        "object: " + " | ".join(f"tool_{index}" for index in range(len(tools))),
-        *(
-            f'tool_{index}: {head} {json_rule(closed(tool.parameters))} "}}"'
-            for index, (tool, head) in enumerate(zip(tools, heads, strict=True))
-        ),
-    ]
+    objects = call_rules(
+        "object", tools, lambda tool: json.dumps(f'{_OPEN}{tool.name}"{_ITEM}"parameters"{_KEY}'), '"}"'
+    )
+    return [f"tag: {rule(TAG)}", *objects]
 
 
 def _write(calls: Sequence[Written]) -> str:

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from agentspec.chat.formats.base import ToolFormat
+from agentspec.chat.formats.deepseek import DEEPSEEK, DEEPSEEK_V31
+from agentspec.chat.formats.functionary import FUNCTIONARY
 from agentspec.chat.formats.hermes import HERMES
 from agentspec.chat.formats.llama3_json import LLAMA3_JSON
+from agentspec.chat.formats.mistral import MISTRAL, MISTRAL_NAMED
+from agentspec.chat.formats.phi4 import PHI4
 from agentspec.chat.formats.plain import PLAIN
 from agentspec.chat.formats.qwen3_coder import QWEN3_CODER
 from agentspec.chat.template import Template
 from agentspec.errors import ConfigError
 
-FORMATS = {form.name: form for form in (HERMES, QWEN3_CODER, LLAMA3_JSON, PLAIN)}
+FORMATS = {
+    form.name: form
+    for form in (
+        HERMES,
+        QWEN3_CODER,
+        LLAMA3_JSON,
+        MISTRAL,
+        MISTRAL_NAMED,
+        DEEPSEEK,
+        DEEPSEEK_V31,
+        PHI4,
+        FUNCTIONARY,
+        PLAIN,
+    )
+}
 """By name, in the order in which templates are asked; the last fits every model."""
 
 
