@@ -112,11 +112,12 @@ class Chat:
         allowed = chosen(tools, tool_choice)
         if not tools:
             return FREE
+        openings = (*self.form.openings, *self.form.tool_openings(tools))
         if tool_choice == "none":
-            return self._reasoned(UntilCall(self._spelling, self.form.openings, None), opened=opened)
+            return self._reasoned(UntilCall(self._spelling, openings, None), opened=opened)
         calls = self._calls(allowed, "calls" if parallel and tool_choice in ("auto", "required") else "call")
         if tool_choice == "auto":
-            return self._reasoned(UntilCall(self._spelling, self.form.openings, calls), opened=opened)
+            return self._reasoned(UntilCall(self._spelling, openings, calls), opened=opened)
         return self._reasoned(calls, opened=opened)
 
     def after_thoughts(self, guide: Guide, *, opened: bool) -> Guide:

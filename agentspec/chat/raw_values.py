@@ -39,7 +39,7 @@ def parameter_rules(prefix: str, tool: Tool) -> tuple[str, list[str]]:
     parts = []
     for name in [*properties, *(name for name in required if name not in properties)]:
         if re.search(r"[>\n]", name):
-            raise _cannot(tool, name, "$.properties", "a name in a tag has no '>' and no line break")
+            raise cannot(tool, name, "$.properties", "a name in a tag has no '>' and no line break")
         head = json.dumps(f"<parameter={name}>\n", ensure_ascii=False)
         rule = values.add(head, properties.get(name, True), f"$.properties.{name}")
         parts.append(rule if name in required else f"{rule}?")
@@ -80,10 +80,10 @@ class _Values:
     ) -> str:
         """The term for free text that is held to the limits of `texts` and reads as no other branch that has limits."""
         for key in [key for text in texts for key in text if key in _STRING]:
-            raise _cannot(self._tool, key, path, "strings are written as they are, with no grammar but their length")
+            raise cannot(self._tool, key, path, "strings are written as they are, with no grammar but their length")
         limits = {(text.get("minLength", 0), text.get("maxLength", "")) for text in texts}
         if len(limits) > 1:
-            raise _cannot(self._tool, "anyOf", path, "strings are written as they are, under one limit of length")
+            raise cannot(self._tool, "anyOf", path, "strings are written as they are, under one limit of length")
         ((least, most),) = limits
         begins = _begins(self._tool, branches, path)
         if (least, most, begins) == (0, "", ""):
@@ -104,7 +104,7 @@ def _begins(tool: Tool, branches: Sequence[Mapping[str, Any]], path: str) -> str
     if any(
         not isinstance(value, str) for branch in branches for value in branch.get("enum", [branch.get("const", "")])
     ):
-        raise _cannot(tool, "enum", path, "a text can't be told from a listed value that is no text")
+        raise cannot(tool, "enum", path, "a text can't be told from a listed value that is no text")
     brackets = r"\[{" if any(branch["type"] in ("array", "object") for branch in others) else ""
     limited = any(branch.keys() & _ASSERTIONS for branch in others if branch["type"] in ("number", "integer"))
     return brackets + (r"\-0-9" if limited else "")
@@ -117,7 +117,7 @@ def _branches(tool: Tool, schema: object, root: Mapping[str, Any], path: str) ->
     if key is not None:
         _only(tool, plain, _NOTES | {key, "type"}, path)
         if key == "allOf" and len(plain[key]) > 1:
-            raise _cannot(tool, key, path, "an argument is held to one schema")
+            raise cannot(tool, key, path, "an argument is held to one schema")
         for part in plain[key]:
             yield from _branches(tool, part, root, path)
         return
@@ -137,7 +137,7 @@ def _constants(schema: Mapping[str, Any]) -> list[str] | None:
 
 def _only(tool: Tool, schema: Mapping[str, Any], known: frozenset[str], path: str) -> None:
     if unknown := [key for key in schema if key not in known and key in _ASSERTIONS]:
-        raise _cannot(tool, unknown[0], path, "not where arguments are written one by one, and strings as they are")
+        raise cannot(tool, unknown[0], path, "not where arguments are written one by one, and strings as they are")
 
 
 _ASSERTIONS = frozenset(
@@ -148,7 +148,8 @@ _ASSERTIONS = frozenset(
 )
 
 
-def _cannot(tool: Tool, keyword: str, path: str, reason: str) -> GrammarError:
+def cannot(tool: Tool, keyword: str, path: str, reason: str) -> GrammarError:
+    """The error for a keyword that can't be enforced in a format's own way of writing values."""
     return GrammarError(
         f"tool {tool.name!r}: its parameters can't be enforced: {keyword!r} at {path}: {reason}; "
         "leave it out, or load the model with tool_format='hermes'"

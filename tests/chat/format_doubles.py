@@ -50,7 +50,7 @@ def vocabulary(form: ToolFormat, *, controls: bool) -> Vocabulary:
     names = dict.fromkeys(
         (
             *(each.text for each in form.openings if each.enforced and not each.at_start),
-            *form.marks.closes,
+            *(text for text in form.marks.closes if len(text) > 1),
             *form.within,
         )
     )

@@ -80,6 +80,8 @@ def test_a_call_that_fits_no_tool_may_not_be_written(form: ToolFormat, wrong: Wr
         pytest.skip("a string is written as it is, so 3 is a string there")
     made, _ = chat(form)
     assert walk(made.guide(TOOLS, "required"), [*form.write([wrong]).encode(), EOS]) is None
+    if form.tool_openings(TOOLS) and wrong.name == "nobody":
+        return  # what does not begin with a tool's name is text
     assert walk(made.guide(TOOLS, "auto"), [*form.write([wrong]).encode(), EOS]) is None
 
 

@@ -16,6 +16,11 @@ from agentspec.segments import CallMarks
 Rule = Callable[[str], str]
 """Gives a marker's text as terms of a Lark rule: control tokens where there are any of that name, text otherwise."""
 
+
+def _none(tools: Sequence[Tool]) -> tuple[Opening, ...]:
+    return ()
+
+
 THINK = Reasoning("<think>", "</think>")
 
 
@@ -26,6 +31,7 @@ class ToolFormat:
     Attributes:
         name: By which it is chosen.
         openings: The texts that begin a call, or a list of calls.
+        tool_openings: More of them, for texts that begin a call only with a tool's name in them.
         marks: The same for the reader of segments, with what ends a call.
         syntax: How to write a call, told to models whose template does not; follows "To call a function, write ".
         grammar: Name of the file of grammar rules that don't depend on the tools.
@@ -61,6 +67,7 @@ class ToolFormat:
     hints: tuple[str, ...] = ()
     shown: Callable[[str, Written], bool] | None = None
     prepare: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = field(default=list)
+    tool_openings: Callable[[Sequence[Tool]], tuple[Opening, ...]] = _none
     described: bool = False
     new_id: Callable[[], str] = new_call_id
 

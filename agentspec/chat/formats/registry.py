@@ -5,8 +5,11 @@ from __future__ import annotations
 from agentspec.chat.formats.base import ToolFormat
 from agentspec.chat.formats.deepseek import DEEPSEEK, DEEPSEEK_V31
 from agentspec.chat.formats.functionary import FUNCTIONARY
+from agentspec.chat.formats.gemma import GEMMA
+from agentspec.chat.formats.harmony import HARMONY
 from agentspec.chat.formats.hermes import HERMES
 from agentspec.chat.formats.llama3_json import LLAMA3_JSON
+from agentspec.chat.formats.llama_pythonic import LLAMA_PYTHONIC
 from agentspec.chat.formats.mistral import MISTRAL, MISTRAL_NAMED
 from agentspec.chat.formats.phi4 import PHI4
 from agentspec.chat.formats.plain import PLAIN
@@ -26,6 +29,9 @@ FORMATS = {
         DEEPSEEK_V31,
         PHI4,
         FUNCTIONARY,
+        HARMONY,
+        GEMMA,
+        LLAMA_PYTHONIC,
         PLAIN,
     )
 }
