@@ -77,7 +77,7 @@ class Reader:
         marker = self._ends(*self._calls.opens)
         if marker is None or (len(marker) == 1 and self.place.mode != "start"):
             return False
-        self._go("call", expects="key" if self._calls.python else "value")
+        self._go("call", expects="key" if self._calls.python else "value", fenced=False)
         if self._ends(*self._calls.name_after):
             self._go("name")
         inside = marker[marker.find("{") :] if "{" in marker else ""
@@ -90,6 +90,8 @@ class Reader:
             self._go("json" if self._rules.document else "start")
 
     def _fence(self, character: str) -> None:
+        if self._opened():
+            return
         if character == "\n":
             self._go("json" if self.place.word.strip() in ("json", "jsonc") else "code")
         else:
@@ -210,6 +212,8 @@ class Reader:
             self.place = place._replace(expects="value" if place.stack[-1:] == "[" else "key", word="")
         elif character not in _SPACE:
             self.place = place._replace(word=(place.word + character)[-LONGEST_NAME:])
+        elif character == "\n" and not place.stack:
+            self.place = place._replace(expects="key", word="")
 
 
 _READ: dict[Mode, Callable[[Reader, str], None]] = {

@@ -1,4 +1,4 @@
-"""Gemma's fenced calls: Python in a fence of `tool_code`, one call a line; a fence of JSON that is a call is read too."""
+"""Gemma's fenced calls: Python in a fence of `tool_code`, one call a line. A fence of JSON may hold a call too."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ HARMONY = ToolFormat(
         Opening(_TO, at_start=True),
         Opening(_AS_THOUGHT, enforced=False),
     ),
-    marks=CallMarks(opens=(_BY_CHANNEL, _BY_ROLE, _AS_THOUGHT), closes=(CALL, END), name_after=(_TO,)),
+    marks=CallMarks(opens=(_TO,), closes=(CALL, END), name_after=(_TO,)),
     syntax=f"a message to it in the commentary channel, its arguments as a JSON object:\n"
     f"{_BY_CHANNEL}<function name> {_JSON}{_MESSAGE}<arguments>{CALL}",
     grammar="harmony.lark",
