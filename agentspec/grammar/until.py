@@ -26,11 +26,13 @@ class Opening:
         at_start: It counts only where the answer begins, white space aside.
         enforced: Whether what follows is held to the tools. One that is not enforced is read as a call if it turns out
             to be one: for beginnings that mean other things too.
+        certain: Whether it can mean nothing else even at the start, so that it is kept out where no calls are allowed.
     """
 
     text: str
     at_start: bool = False
     enforced: bool = True
+    certain: bool = False
 
 
 class Resumable(Guide, Protocol):
@@ -54,7 +56,8 @@ class UntilCall:
     def __init__(self, spelling: Spelling, openings: Sequence[Opening], calls: LlgGuide | None) -> None:
         self.spelling = spelling
         self._calls = calls
-        enforced = [opening for opening in openings if opening.enforced and not (opening.at_start and calls is None)]
+        barred = calls is None
+        enforced = [each for each in openings if each.enforced and (each.certain or not (barred and each.at_start))]
         self._anywhere = tuple(opening.text.encode() for opening in enforced if not opening.at_start)
         self._first = tuple(opening.text.encode() for opening in enforced if opening.at_start)
         self._masks: dict[_State, Mask | None] = {}

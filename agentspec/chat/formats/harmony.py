@@ -115,7 +115,7 @@ HARMONY = ToolFormat(
     openings=(
         Opening(_BY_CHANNEL),
         Opening(_BY_ROLE),
-        Opening(_TO, at_start=True),
+        Opening(_TO, at_start=True, certain=True),
         Opening(_AS_THOUGHT, enforced=False),
     ),
     marks=CallMarks(opens=(_TO,), closes=(CALL, END), name_after=(_TO,)),
