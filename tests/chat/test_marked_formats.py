@@ -150,8 +150,8 @@ OUTLINES = {
     "mistral": 'P|Ok [TOOL_CALLS]|F|[{"name": "|T|f"|F|, "arguments": {|K|"path": |N|"|S|a.py"|K|}|F|, "id": "|S|a1b2'
     'c3d4e"|F|}, {"name": "|T|g"|F|, "arguments": {|K|}|F|}]|E',
     "mistral_named": 'P|Ok [TOOL_CALLS]|T|f[|F|CALL_ID]a1b2c3d4e[ARGS]{|K|"code": |N|"|C|x = 1"|K|}|E',
-    "deepseek": 'P|Ok <｜tool▁calls▁begin｜>|F|<｜tool▁call▁begin｜>function<｜tool▁sep｜>|T|f\n|F|```json\n{|K|"n": |N|'
-    "-1}|F|\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>|E",
+    "deepseek": 'P|Ok <｜tool▁calls▁begin｜>|F|<｜tool▁call▁begin｜>function<｜tool▁sep｜>|T|f\n|F|```json\n{|K|"n": '
+    "|N|-1}|F|\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>|E",
     "deepseek_v31": "P|Ok <｜tool▁calls▁begin｜>|F|<｜tool▁call▁begin｜>|T|f<|F|｜tool▁sep｜>{|K|}|F|"
     "<｜tool▁call▁end｜><｜tool▁call▁begin｜>|T|g<|F|｜tool▁sep｜>{|K|}|F|<｜tool▁call▁end｜><｜tool▁calls▁end｜>|E",
     "phi4": 'P|Ok <|tool_call|>|F|[{"name": "|T|f"|F|, "arguments": {|K|"n": |N|-1}|F|}]<|/tool_call|>|E',
