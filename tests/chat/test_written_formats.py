@@ -13,6 +13,7 @@ from test_segmenter import outline
 from test_templates import HISTORY
 from toy_vocabulary import EOS, allows, walk
 
+from agentspec.chat.base import MessageBuilder
 from agentspec.chat.chat import Chat
 from agentspec.chat.formats.registry import FORMATS
 from agentspec.grammar.vocabulary import Vocabulary
@@ -167,6 +168,13 @@ def test_a_call_in_channels_ends_with_an_end_token_and_may_name_its_tool_in_eith
         assert none is None
     wrong = made._spelling.tokens(f"{before}<|channel|>commentary to=functions.nobody".encode())
     assert walk(made.guide(TOOLS, "auto"), wrong or ()) is None
+
+
+def test_frames_are_hidden_where_there_are_no_tools() -> None:
+    parser, builder = gpt_oss().parser(), MessageBuilder()
+    builder.add([*parser.feed(f"{THOUGHT}{NEXT}{FINAL}So [f()] or to=functions.f."), *parser.finish()])
+    message = builder.message()
+    assert (message.reasoning, message.content) == ("Hm", "So [f()] or to=functions.f.")
 
 
 def test_a_list_is_held_to_the_tools_only_if_it_begins_as_a_call_of_one() -> None:
