@@ -16,15 +16,15 @@ class Spelling:
 
     Attributes:
         vocabulary: The model's.
-        controls: Names of the control tokens that are markers, or part of one, by id. They count as text.
+        controls: Texts of the control tokens, and of those that are never split, that are markers, or part of one, by
+            id. They count as text, and are how a call is marked where there are any.
     """
 
     def __init__(self, vocabulary: Vocabulary, markers: Iterable[str]) -> None:
         self.vocabulary = vocabulary
         listed = tuple(markers)
-        self.controls = {
-            token: name for token, name in vocabulary.special.items() if name and any(name in text for text in listed)
-        }
+        named = (*vocabulary.special.items(), *vocabulary.whole.items())
+        self.controls = {token: name for token, name in named if name and any(name in text for text in listed)}
         longest_first = sorted(self.controls.values(), key=len, reverse=True)
         self._names = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
 

@@ -54,6 +54,7 @@ class Vocabulary:
     Attributes:
         tokens: The bytes of each id as text; empty where the id has none (special tokens, padding).
         special: Control tokens, by id, with the name that the tokenizer gives them. They are not text.
+        whole: Texts that the tokenizer never splits, by id, such as a marker that is no control token.
         eos: Ids that end the output.
         canonical: Whether `encode` splits text as the model learned it, so that a grammar may force that split.
     """
@@ -63,6 +64,7 @@ class Vocabulary:
         tokens: Sequence[bytes | None],
         *,
         special: Mapping[int, str] | None = None,
+        whole: Mapping[int, str] | None = None,
         eos: Iterable[int],
         encode: Encode | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class Vocabulary:
         Args:
             tokens: Bytes of each id; None or empty where an id has no text.
             special: Names of the control tokens; their bytes are taken as none.
+            whole: Texts that are never split.
             eos: Ids that end the output, at least one.
             encode: The tokenizer's own split of a text; without it the longest token wins, and no split is forced.
 
@@ -78,6 +81,7 @@ class Vocabulary:
             ConfigError: There is no end token, or it is out of range.
         """
         self.special = dict(special or {})
+        self.whole = dict(whole or {})
         self.tokens = tuple(b"" if i in self.special else text or b"" for i, text in enumerate(tokens))
         self.eos = frozenset(eos)
         self.canonical = encode is not None
@@ -110,6 +114,7 @@ class Vocabulary:
         return cls(
             tokens,
             special={token: item.content for token, item in added.items() if item.special},
+            whole={token: item.content for token, item in added.items() if not item.special and item.content},
             eos=[token for token in (*eos, *own) if token < len(tokens)],
             encode=_Splitter(backend, tokens),
         )
@@ -117,7 +122,7 @@ class Vocabulary:
     def ending(self, eos: Iterable[int]) -> Vocabulary:
         """The same tokens, with these ids as end tokens too; ids beyond the tokenizer are left out."""
         ends = [*self.eos, *(token for token in eos if token < len(self))]
-        return Vocabulary(self.tokens, special=self.special, eos=ends, encode=self._encode)
+        return Vocabulary(self.tokens, special=self.special, whole=self.whole, eos=ends, encode=self._encode)
 
     def __len__(self) -> int:
         return len(self.tokens)
