@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from agentspec.draft import EMPTY, ROOT, Draft
+from agentspec.draft import ROOT, Draft
 from agentspec.errors import GrammarError
 from agentspec.grammar.base import Cursor, Mask
 from agentspec.grammar.track import likely
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.base import Context
+from agentspec.proposers.habits import Habits
 from agentspec.verify import Outcome
 
 _FORCED = 0.97
 _MOST_TOKENS = 512
-_MOST_CHOICES = 8
+_MOST_TEXTS = 8
 """Where more is possible, only what this conversation has shown is guessed."""
+
+Path = tuple[int, ...]
 
 
 class GrammarProposer:
-    """Proposes the tokens that the cursor forces, and where few strings are possible, each of them with what it forces.
+    """Proposes the tokens that the cursor forces, and where few texts are possible, each of them with what it forces.
 
-    A tool's name, an enumeration, true or false, the next key or the end of the object: the strings are a small tree,
-    ordered by how often each stood behind the same two tokens in this conversation, or else anywhere in it. The target
-    may split the same text otherwise, so all of it is verified like any other guess. Where nothing holds the text but
-    it looks like a tool call, it drafts on as if it were one.
+    A tool's name, an enumeration, true or false, the next key or the end of the object: the texts are a small tree,
+    ordered by how often each stood behind the same tokens in this conversation, or else anywhere in it. They are split
+    as the tokenizer would split them, and as they were written here before; the target may do otherwise, so all of it
+    is verified like any other guess. Where nothing holds the text but it looks like a tool call, it is drafted on as if
+    it were one.
 
     Args:
         vocabulary: The text of each token.
@@ -39,7 +42,7 @@ class GrammarProposer:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._habits: dict[int, _Habits] = {}
+        self._habits: dict[int, Habits] = {}
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """A tree for each context; empty where the grammar leaves too much open."""
@@ -54,81 +57,58 @@ class GrammarProposer:
 
     def _propose(self, context: Context) -> Draft:
         start = likely(context.cursor)
-        forced = start.forced(context.budget)
-        cursor = _walk(start, forced)
-        frame = Draft.chain(forced, self.name, _FORCED) if forced else EMPTY
+        frame = start.forced(context.budget)
+        cursor = _walk(start, frame)
         if cursor is None or len(frame) >= context.budget:
-            return frame
-        tokens = self._choices(cursor)
-        if not tokens:
-            return frame
-        before = [*context.tokens[-2:], *forced][-2:]
-        shares = self._shares(context, (before[0], before[-1]), tokens)
-        return frame.then(self._tree(cursor, shares, context.budget - len(frame)))
-
-    def _tree(self, cursor: Cursor, shares: dict[int, float], room: int) -> Draft:
-        """Each possible token, the likeliest first, and under it what it forces."""
-        tokens: list[int] = []
-        parents: list[int] = []
-        scores: list[float] = []
-        for token, share in sorted(shares.items(), key=lambda item: -item[1]):
-            following = cursor.advance(token)
-            tail = following.forced(max(room - len(tokens) - 1, 0)) if following is not None else ()
-            parents += [ROOT, *range(len(tokens), len(tokens) + len(tail))]
-            tokens += [token, *tail]
-            scores += [share, *([_FORCED] * len(tail))]
-            if len(tokens) >= room:
-                break
-        size = min(len(tokens), room)
-        return Draft(tuple(tokens[:size]), tuple(parents[:size]), tuple(scores[:size]), (self.name,) * size)
-
-    def _choices(self, cursor: Cursor) -> list[int]:
-        """The tokens that begin the texts that may come next; none where there are very many."""
-        try:
-            mask = cursor.mask()
-        except GrammarError:  # the request hears of it from the target
-            return []
-        allowed = _members(mask) if mask is not None else ()
-        known = self._vocabulary.tokens
-        return _longest({token: known[token] for token in allowed if token < len(known)})
-
-    def _shares(self, context: Context, before: tuple[int, int], tokens: Sequence[int]) -> dict[int, float]:
-        """The chance of the likely tokens, from how often each stood behind the two tokens before."""
-        habits = self._habits.setdefault(context.request_id, _Habits())
+            return Draft.chain(frame, self.name, _FORCED)
+        allowed = _allowed(cursor)
+        if not allowed:
+            return Draft.chain(frame, self.name, _FORCED)
+        habits = self._habits.setdefault(context.request_id, Habits())
         habits.extend(context.tokens, len(context.tokens) - context.guessed)
-        counts = habits.after(before)
-        if len(tokens) > _MOST_CHOICES:
-            tokens = [token for token, _ in counts.most_common() if token in set(tokens)][:_MOST_CHOICES]
-        elif not any(token in counts for token in tokens):
-            counts = habits.alone
-        total = sum(counts[token] for token in tokens)
-        return {token: (counts[token] + 1 / len(tokens)) / (total + 1) for token in tokens}
+        before = (*context.tokens[-2:], *frame)[-2:]
+        paths = self._paths(cursor, allowed, habits.behind(before), room=context.budget - len(frame))
+        return self._tree(frame, paths, habits, before)
 
+    def _paths(self, cursor: Cursor, allowed: Sequence[int], seen: Mapping[int, int], *, room: int) -> list[Path]:
+        """The texts that may come, each split into at most `room` tokens."""
+        texts = self._vocabulary.tokens
+        longest = _longest({token: texts[token] for token in allowed if token < len(texts)})
+        paths = [self._split(cursor, token, room) for token in longest] if len(longest) <= _MOST_TEXTS else []
+        known = {path[0] for path in paths}
+        again = sorted((token for token in seen if token in set(allowed) - known), key=lambda token: -seen[token])
+        return list(dict.fromkeys([*paths, *(_with_forced(cursor, token, room) for token in again[:_MOST_TEXTS])]))
 
-class _Habits:
-    """What stood behind each pair of tokens in one conversation, updated as it grows.
+    def _split(self, cursor: Cursor, token: int, room: int) -> Path:
+        """The text that begins with `token`, up to the next choice, as the tokenizer would split it."""
+        path = _with_forced(cursor, token, room)
+        texts = self._vocabulary.tokens
+        if not self._vocabulary.canonical or not all(texts[each] for each in path):
+            return path
+        try:
+            split = tuple(self._vocabulary.encode(b"".join(texts[each] for each in path).decode()))
+        except UnicodeDecodeError:
+            return path
+        return split[:room] if _walk(cursor, split) is not None else path
 
-    Attributes:
-        alone: How often each token stood anywhere.
-    """
+    def _tree(self, frame: Path, paths: Sequence[Path], habits: Habits, before: Path) -> Draft:
+        """The frame, and under it the paths, each place's likeliest token first."""
+        tokens, parents, scores = list(frame), list(range(ROOT, len(frame) - 1)), [_FORCED] * len(frame)
 
-    def __init__(self) -> None:
-        self.alone: Counter[int] = Counter()
-        self._after: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
-        self._size = 2
+        def grow(parent: int, tails: Sequence[Path], before: Path) -> None:
+            groups: dict[int, list[Path]] = {}
+            for tail in tails:
+                if tail:
+                    groups.setdefault(tail[0], []).append(tail[1:])
+            shares = habits.shares(before, list(groups)) if len(groups) > 1 else dict.fromkeys(groups, _FORCED)
+            for token in sorted(groups, key=lambda each: -shares[each]):
+                tokens.append(token)
+                parents.append(parent)
+                scores.append(shares[token])
+                grow(len(tokens) - 1, groups[token], (*before, token)[-2:])
 
-    def extend(self, tokens: Sequence[int], size: int) -> None:
-        """Count the first `size` tokens."""
-        if size > self._size:
-            new = list(tokens[self._size - 2 : size])
-            self.alone.update(new[2:])
-            for place in range(2, len(new)):
-                self._after[new[place - 2], new[place - 1]][new[place]] += 1
-            self._size = size
-
-    def after(self, pair: tuple[int, int]) -> Counter[int]:
-        """How often each token stood behind a pair."""
-        return self._after.get(pair, Counter())
+        grow(len(frame) - 1, paths, before)
+        return Draft(tuple(tokens), tuple(parents), tuple(scores), (self.name,) * len(tokens))
 
 
 def _walk(cursor: Cursor, tokens: Sequence[int]) -> Cursor | None:
@@ -138,11 +118,25 @@ def _walk(cursor: Cursor, tokens: Sequence[int]) -> Cursor | None:
     return following
 
 
-def _members(mask: Mask) -> Sequence[int]:
+def _with_forced(cursor: Cursor, token: int, room: int) -> Path:
+    following = cursor.advance(token)
+    return (token, *(following.forced(room - 1) if following is not None and room > 1 else ()))
+
+
+def _allowed(cursor: Cursor) -> list[int]:
+    """The tokens that may follow; none where they are many, or nothing holds the text."""
+    try:
+        mask = cursor.mask()
+    except GrammarError:  # the request hears of it from the target
+        return []
+    return [] if mask is None else _members(mask)
+
+
+def _members(mask: Mask) -> list[int]:
     """The tokens that a mask has; none if they are many."""
     words = np.flatnonzero(mask)
     if len(words) > _MOST_TOKENS or int(np.bitwise_count(mask[words]).sum()) > _MOST_TOKENS:
-        return ()
+        return []
     bits = np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(len(words), 32)
     rows, columns = np.nonzero(bits)
     tokens: list[int] = (words[rows] * 32 + columns).tolist()

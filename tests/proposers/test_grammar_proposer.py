@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from test_pool import after, branches, context
 from toy_vocabulary import TV
 
-from agentspec.grammar.base import FREE
+from agentspec.grammar.base import FREE, Cursor
+from agentspec.grammar.schema import schema_guide
+from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.grammar import GrammarProposer
 
 SIZE = {
@@ -50,3 +54,19 @@ def test_where_much_is_possible_or_nothing_is_held_there_is_no_guess() -> None:
     assert propose(b'{"size": "S", "note": "x') == []
     assert propose(b'{"size": "S", "note": "x', history=b'"x-ray') == [b"-"]  # only what was there before
     assert not GrammarProposer(TV).propose([context([65], cursor=FREE)])[0].tokens
+
+
+def test_a_text_is_split_as_the_tokenizer_would_and_as_it_was_written_before() -> None:
+    # The longest token is `cel`, but this tokenizer would write `c` and `elsius`.
+    split = lambda text: [270 if part == "elsius" else ord(part) for part in re.findall("elsius|.", text)]  # noqa: E731
+    vocabulary = Vocabulary([*TV.tokens, b"cel", b"elsius"], special=TV.special, eos=TV.eos, encode=split)
+    cursor: Cursor | None = schema_guide(vocabulary, {"enum": ["celsius", "kelvin"]}).start()
+    cursor = cursor.advance(34) if cursor is not None else None
+    assert cursor is not None
+    firsts = []
+    for history in ([65, 34], [65, 34, 269, 65, 34]):
+        (draft,) = GrammarProposer(vocabulary).propose([context(history, cursor=cursor, budget=20)])
+        paths = [tuple(draft.tokens[each] for each in draft.path(node)) for node in range(len(draft))]
+        firsts.append([path[0] for path in paths if len(path) == 1])
+        assert (99, 270) in paths
+    assert firsts == [[107, 99], [269, 107, 99]]
