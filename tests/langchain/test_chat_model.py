@@ -57,7 +57,7 @@ def told(message: AIMessage) -> dict:
         "calls": [(call["name"], call["args"]) for call in message.tool_calls],
         "usage": [usage[key] for key in ("input_tokens", "output_tokens", "total_tokens")],
         "metadata": [metadata[key] for key in ("finish_reason", "model_name", "model_provider")],
-        "stats": [metadata["agentspec"][key] for key in ("forwards", "tokens", "drafted", "accepted", "seed")],
+        "stats": [metadata["agentspec"][key] for key in ("tokens", "seed")],
     }
 
 
