@@ -56,8 +56,8 @@ class Engine:
                 default, fetched once.
             draft: A smaller model with the same tokenizer, likewise.
             speculate: Off: plain decoding, unless a request says otherwise.
-            proposers: Names of drafting sources, "grammar", "suffix" and "model", or proposers of your own, in the
-                order of trust. None: all.
+            proposers: Names of drafting sources, "grammar", "shape", "suffix" and "model", or proposers of your own, in
+                the order of trust. None: all.
             device: "cuda", "mps", "cpu" and so on; None: the best there is.
             dtype: "float32", "bfloat16" and so on; None: float32 on the CPU, elsewhere the checkpoint's.
             device_map: Spreads the layers over devices, as transformers does; instead of `device`.

@@ -12,9 +12,10 @@ from agentspec.proposers.base import TRUSTING, Judge, Off, Proposer
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.shape import ShapeProposer
 from agentspec.proposers.suffix import SuffixProposer
 
-NAMES = ("grammar", "suffix", "model")
+NAMES = ("grammar", "shape", "suffix", "model")
 
 
 def build_proposer(
@@ -38,7 +39,7 @@ def build_proposer(
         ConfigError: A name is unknown, or "model" is wanted without a draft model.
     """
     if wanted is None:
-        wanted = NAMES if draft_model else NAMES[:2]
+        wanted = [name for name in NAMES if draft_model or name != "model"]
     if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise ConfigError(f"proposers must be a list of {', '.join(NAMES)} or proposers of your own, not {wanted!r}")
     members: list[Proposer] = []
@@ -49,6 +50,8 @@ def build_proposer(
             members.append(each)
         elif each == "grammar":
             members.append(GrammarProposer(vocabulary))
+        elif each == "shape":
+            members.append(ShapeProposer(vocabulary))
         elif each == "suffix":
             members.append(SuffixProposer(vocabulary, answers))
         elif each == "model" and draft_model:
