@@ -21,6 +21,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, model_validator
 from agentspec import __version__
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError
+from agentspec.grammar.enforceable import check_tools
 from agentspec.langchain.call import SAMPLING, Call, read_names, read_options, read_sampling, read_timeout
 from agentspec.langchain.messages import PROVIDER, chunks, generation, openai_messages
 from agentspec.langchain.shared import EngineRegistry, iterate, wait_for
@@ -53,7 +54,7 @@ class ChatAgentSpec(BaseChatModel):
         model: A folder, a hub id, a `.gguf` file or a known name. None: the embedded default, fetched once.
         draft_model: A smaller model with the same tokenizer, likewise.
         speculate: Off: plain decoding.
-        proposers: "grammar", "suffix", "model", those to draft with, in the order of trust. None: all.
+        proposers: "grammar", "shape", "suffix", "model", those to draft with, in the order of trust. None: all.
         device, dtype, device_map, trust_remote_code, allow_pickle, tool_format: See `Engine.load`.
         engine: A loaded engine, instead of all the above but `speculate`; its owner closes it. A chat model that has
             one can't be pickled.
@@ -177,10 +178,12 @@ class ChatAgentSpec(BaseChatModel):
             **kwargs: For each call.
 
         Raises:
-            ConfigError: `tool_choice` asks for a tool that isn't there.
+            ConfigError: A tool is malformed, or `tool_choice` asks for one that isn't there.
+            GrammarError: A tool's parameters can't be enforced.
         """
         listed = openai_tools(tools, strict=strict)
         choice = read_tool_choice(tool_choice, listed)
+        check_tools(listed, choice)
         parallel = True if parallel_tool_calls is None else parallel_tool_calls
         return self.bind(tools=listed, tool_choice=choice, parallel_tool_calls=parallel, **kwargs)
 
@@ -205,6 +208,7 @@ class ChatAgentSpec(BaseChatModel):
 
         Raises:
             ConfigError: The method is unknown, or needs a schema.
+            GrammarError: The schema can't be enforced.
         """
         return structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, options=kwargs)
 

@@ -50,7 +50,7 @@ def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
     read: list[Tool] = []
     for index, tool in enumerate(tools):
         try:
-            read.append(_read_tool(tool))
+            read.append(read_tool(tool))
         except ConfigError as error:
             raise ConfigError(f"tools[{index}]: {error}") from None
         if read[-1].name in (other.name for other in read[:-1]):
@@ -58,7 +58,12 @@ def read_tools(tools: Sequence[Mapping[str, Any]]) -> tuple[Tool, ...]:
     return tuple(read)
 
 
-def _read_tool(tool: object) -> Tool:
+def read_tool(tool: object) -> Tool:
+    """A tool in OpenAI's form, checked.
+
+    Raises:
+        ConfigError: It is malformed.
+    """
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("type", "function") != "function" or not isinstance(function, Mapping):
         raise ConfigError(f'a tool must be {{"type": "function", "function": {{"name": ...}}}}, not {tool!r}')

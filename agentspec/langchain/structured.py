@@ -17,6 +17,7 @@ from langchain_core.utils.pydantic import is_basemodel_subclass
 from pydantic import BaseModel
 
 from agentspec.errors import ConfigError
+from agentspec.grammar.enforceable import check_schema
 
 OutputSchema = Mapping[str, Any] | type
 """A pydantic or TypedDict class, a JSON Schema, or an OpenAI function."""
@@ -86,6 +87,7 @@ def structured_output(
         return _read_by(model.bind(response_format={"type": "json_object"}, **bound), _text_reader(schema), include_raw)
     if method == "json_schema":
         held_to = response_format(schema, strict=strict)
+        check_schema(held_to["json_schema"]["schema"])
         return _read_by(model.bind(response_format=held_to, **bound), _text_reader(schema), include_raw)
     name = str(convert_to_openai_tool(schema)["function"]["name"])
     calling = model.bind_tools(

@@ -61,7 +61,7 @@ def test_the_message_does_not_depend_on_the_cuts(text: str) -> None:
     assert parse(text) == WHOLE[text]
     for cut in range(len(text)):
         assert parse([text[:cut], text[cut:]]) == WHOLE[text]
-    for _ in range(300):
+    for _ in range(500):
         cuts = sorted(dice.sample(range(len(text)), dice.randint(1, 12)))
         assert parse(text[start:end] for start, end in itertools.pairwise([0, *cuts, len(text)])) == WHOLE[text]
 

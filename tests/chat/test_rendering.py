@@ -114,11 +114,11 @@ LOOP = "{ {%- for k, v in c.function.arguments | items %}{{ k }}={{ v }};{% endf
 @pytest.mark.parametrize("how", ["{{ c.function.arguments | tojson }}", LOOP, "{{ c.function.arguments }}"])
 def test_arguments_are_read_once_and_keep_their_order(how: str) -> None:
     # The first template writes calls as the model does. The others don't, so calls are given to them as text.
-    given = ['{"zeta": "Oslo", "days": 2}', "", '{"a":', "[1]", {"b": "é"}]
+    given = ['{"city": "Oslo", "days": 2}', '{"zeta": 1, "a": 2}', "", '{"a":', "[1]", {"b": "é"}]
     template = QWEN.replace("{{ ARGUMENTS }}", how)
     text = prompt(template, [{"role": "user", "content": "q"}, *map(call, given)], TOOLS)
     shown = [line for line in text.splitlines() if line.startswith('{"name"') and "<" not in line]
-    wanted = ['{"zeta": "Oslo", "days": 2}', "{}", '"{\\"a\\":"', '"[1]"', '{"b": "é"}']
+    wanted = ['{"city": "Oslo", "days": 2}', '{"zeta": 1, "a": 2}', "{}", '"{\\"a\\":"', '"[1]"', '{"b": "é"}']
     assert shown == [f'{{"name": "w", "arguments": {arguments}}}' for arguments in wanted]
 
 

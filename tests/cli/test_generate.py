@@ -3,6 +3,7 @@ import json
 import sys
 
 import pytest
+from fault_cases import ORDERS, UNENFORCEABLE, as_tool, strings
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 CAT = "the [bold]cat[/] and the [bold]cat[/]"
@@ -93,6 +94,25 @@ def test_bad_input_is_one_line_before_a_model_is_loaded(shell, echo, tmp_path, a
 
     assert (code, shown, trouble) == (2, "", f"error: {message.replace('{tmp}', str(tmp_path))}\n")
     assert echo == []
+
+
+@pytest.mark.parametrize("names", ORDERS, ids=str)
+def test_p13_keys_come_in_the_order_of_the_file(shell, echo, tmp_path, names):
+    (tmp_path / "schema.json").write_text(json.dumps(strings(*names)))
+    document = json.dumps(dict.fromkeys(names, "v"))
+
+    assert shell("generate", "--schema", str(tmp_path / "schema.json"), document)[1] == document + "\n"
+
+
+@pytest.mark.parametrize("option", ["--schema", "--tools"])
+@pytest.mark.parametrize(("schema", "words"), UNENFORCEABLE, ids=str)
+def test_p15_what_cannot_be_enforced_is_one_line_and_no_answer(shell, echo, tmp_path, option, schema, words):
+    (tmp_path / "file").write_text(json.dumps(schema if option == "--schema" else [as_tool("bad", schema)]))
+
+    code, shown, trouble = shell("generate", option, str(tmp_path / "file"), "x")
+
+    assert (code, shown, trouble.count("\n")) == (2, "", 1)
+    assert words.replace(" $", " $" if option == "--schema" else " $.properties.x") in trouble
 
 
 @pytest.mark.real_model

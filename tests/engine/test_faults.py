@@ -1,24 +1,31 @@
 """Public faults of other engines, as small cases: each must come out as plain decoding has it."""
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
+from fault_cases import SHORT_TEXT
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_vocabulary import TV
 
 from agentspec.chat.stream import StopRule
 from agentspec.config import EngineConfig, SamplingParams
+from agentspec.draft import ROOT, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Order
-from agentspec.grammar.schema import schema_guide
+from agentspec.grammar.base import Guide
+from agentspec.grammar.schema import Whitespace, schema_guide
+from agentspec.grammar.track import TrackedGuide
 from agentspec.models.toy import tiny_target
-from agentspec.proposers.base import Off
+from agentspec.proposers.base import Context, Off
 from agentspec.proposers.grammar import GrammarProposer
 from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.pool import ProposerPool
 from agentspec.proposers.suffix import SuffixProposer
+from agentspec.segmenter import Segmenter
 from agentspec.testing import FixedController, ScriptedProposer, ScriptedTarget, assert_lossless, order, run
 
 END, IM_END = 256, 257
@@ -173,20 +180,29 @@ def backticks_but_for(document: Sequence[int]) -> ScriptedTarget:
     return ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, IM_END}))
 
 
-def held_to(schema: dict[str, object], **params: object) -> Callable[[], Order]:
+def held_to(
+    schema: dict[str, object], *, tracked: bool = True, whitespace: Whitespace = "fixed", **params: object
+) -> Callable[[], Order]:
+    guide: Guide = schema_guide(TV, schema, whitespace=whitespace)
+    if tracked:
+        guide = TrackedGuide(guide, TV, Segmenter(document=True))
     params = {"seed": 0, **params}
-    return lambda: Order(prompt=PROMPT, params=SamplingParams.of(params), guide=schema_guide(TV, schema))
+    return lambda: Order(prompt=PROMPT, params=SamplingParams.of(params), guide=guide)
 
 
 DOCUMENT = b'{"mood": "ok"}'
 
 
-@pytest.mark.parametrize("draft", [b"", DOCUMENT, b"```json\n", b'{"color": "red"}', b" null"])
-def test_p8_an_illegal_draft_is_a_rejection_like_any_other(draft: bytes) -> None:
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("draft", [b"", DOCUMENT, b"```json\n", b'{"color":"red"}', b'{"color": "red"}', b" null"])
+def test_p8_an_illegal_draft_is_a_rejection_like_any_other(
+    draft: bytes, tracked: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     target = backticks_but_for([*DOCUMENT, END])
-    (answer,) = assert_lossless(target, ScriptedProposer(list(draft)), held_to(MOOD))
+    (answer,) = assert_lossless(target, ScriptedProposer(list(draft)), held_to(MOOD, tracked=tracked))
     assert bytes(answer.tokens[:-1]) == DOCUMENT
     assert (answer.tokens[-1], answer.finish_reason) == (END, "stop")
+    assert not caplog.records
 
 
 @given(st.lists(st.integers(0, 319), max_size=8))
@@ -201,16 +217,31 @@ FORCED = {
     "required": ["status", "n"],
     "additionalProperties": False,
 }
+CHOICES = {**FORCED, "properties": {"status": {"enum": ["off", "ok"]}, "n": {"enum": [6, 7]}, "z": {"const": ""}}}
+
+
+def apart(document: Sequence[int]) -> ScriptedTarget:
+    """Writes the document; at its start the token that spells `{"` is the second choice, before the brace alone."""
+    script = [*PROMPT, *document]
+
+    def logits(tokens: Sequence[int]) -> dict[int, float]:
+        on_script = list(tokens) == script[: len(tokens)] and len(tokens) < len(script)
+        return {258: 9.0, script[len(tokens)] if on_script else END: 10.0}
+
+    return ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, IM_END}))
 
 
 @pytest.mark.parametrize("max_tokens", [5, 14, 40])
-def test_p9_forced_text_is_committed_in_the_tokens_that_the_target_picks(max_tokens: int) -> None:
-    # The tokenizer would begin with 258, which spells `{"`; this target prefers the brace and the quote apart.
+@pytest.mark.parametrize("schema", [FORCED, CHOICES], ids=["forced", "choices"])
+def test_p9_forced_text_is_committed_in_the_tokens_that_the_target_picks(schema: dict, max_tokens: int) -> None:
     document = [*b'{"status": "ok", "n": 7}', END]
     proposer = ProposerPool([GrammarProposer(TV)])
-    (answer,) = assert_lossless(backticks_but_for(document), proposer, held_to(FORCED, max_tokens=max_tokens))
+    (answer,) = assert_lossless(apart(document), proposer, held_to(schema, max_tokens=max_tokens))
     assert list(answer.tokens) == document[:max_tokens]
     assert answer.tokens[:2] == (123, 34)
+    stats = answer.events[-1].stats
+    assert stats is not None
+    assert 0 < stats.accepted["grammar"] < stats.drafted["grammar"]  # 258 was proposed, and not taken
 
 
 def test_p9_forced_text_that_the_target_splits_as_the_tokenizer_does_is_accepted() -> None:
@@ -227,15 +258,59 @@ def test_p10_an_id_without_text_is_never_picked_under_a_grammar() -> None:
     assert answer.tokens[0] == true
 
 
-def test_p10_a_drafted_id_outside_the_vocabulary_is_dropped_before_the_forward() -> None:
-    (answer,) = assert_lossless(
-        tiny_target(), ScriptedProposer([340, 5], [7, 340]), lambda: order(PROMPT, max_tokens=6)
-    )
-    assert len(answer.tokens) == 6
+class Always(Off):
+    """Proposes this draft at every place."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.name, self.sources, self._draft = "always", tuple(set(draft.sources)), draft  # type: ignore[misc]
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        return [self._draft] * len(contexts)
 
 
-def test_p10_a_draft_model_of_another_width_serves_all_the_same() -> None:
-    target = tiny_target()
+@pytest.mark.parametrize("outside", [320, 340, -1])
+@pytest.mark.parametrize("guided", [False, True])
+def test_p10_a_drafted_id_outside_the_vocabulary_is_dropped_before_the_forward(outside: int, guided: bool) -> None:
+    make = held_to({"type": "string", "minLength": 9}, max_tokens=6) if guided else lambda: order(PROMPT, max_tokens=6)
+    target = tiny_target(eos=[END, IM_END])
+    tree = Draft((outside, 34, outside, 98), (ROOT, ROOT, 1, 1), (0.5,) * 4, ("tree",) * 4)
+    for proposer in (ScriptedProposer([outside, 5], [7, outside]), Always(tree), ProposerPool([Always(tree)])):
+        (answer,) = assert_lossless(target, proposer, make)
+        assert len(answer.tokens) == 6
+        drafted = [token for event in answer.events if event.record for token in event.record.draft.tokens]
+        assert outside not in drafted
+
+
+@pytest.mark.parametrize(("width", "guess", "kept"), [(288, 287, True), (352, 340, False)])
+def test_p10_a_draft_model_of_another_width_serves_all_the_same(width: int, guess: int, kept: bool) -> None:
+    guesses = ScriptedTarget(lambda tokens: {guess: 10.0}, vocab_size=width)
+    target = ScriptedTarget(lambda tokens: {287: 10.0}, vocab_size=320)
+    for proposer in (ModelProposer(guesses, eos=frozenset()), ProposerPool([ModelProposer(guesses, eos=frozenset())])):
+        (answer,) = assert_lossless(target, proposer, lambda: order([3, 300, 5, 6], max_tokens=24))
+        assert (len(answer.events) < 6) == kept
+
+
+def test_p10_a_random_draft_model_of_another_width_changes_nothing() -> None:
     for width in (288, 352):
         proposer = ProposerPool([ModelProposer(tiny_target(vocab=width, layers=1, seed=1), eos=frozenset())])
-        assert_lossless(target, proposer, lambda: order([3, 300, 5, 6], max_tokens=24))
+        assert_lossless(tiny_target(), proposer, lambda: order([3, 300, 5, 6], max_tokens=24))
+
+
+@pytest.mark.parametrize(
+    ("whitespace", "max_tokens", "longest"), [("fixed", 64, 3), ("bounded", 160, 25)], ids=["fixed", "bounded"]
+)
+def test_p14_a_target_in_love_with_blanks_ends_its_document(
+    whitespace: Whitespace, max_tokens: int, longest: int
+) -> None:
+    document = [*b'{"a": "b"}', END]
+
+    def logits(tokens: Sequence[int]) -> dict[int, float]:
+        place = len(tokens) - len(PROMPT)
+        return {token: 8.0 for token in document} | {document[min(place, 10)]: 8.5, 34: 8.6, 10: 10.0, 32: 9.0}
+
+    target = ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, IM_END}))
+    make = held_to(SHORT_TEXT, whitespace=whitespace, max_tokens=max_tokens)
+    (answer,) = assert_lossless(target, ProposerPool([GrammarProposer(TV), SuffixProposer(TV)]), make)
+    text = bytes(answer.tokens[:-1]).decode()
+    assert (answer.finish_reason, json.loads(text)) == ("stop", {"a": "   "})
+    assert max(len(run) for run in re.findall(r"\s+", text)) == longest

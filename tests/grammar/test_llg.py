@@ -113,6 +113,18 @@ def test_characters_may_come_in_any_split(document: list[int], legal: bool) -> N
     assert (walk(regex_guide(TV, "[😀-🙏]+"), document) is not None) == legal
 
 
+def test_inside_a_character_only_what_stays_in_the_range_may_follow() -> None:
+    start = regex_guide(TV, "[😀-🙏]+").start()
+    assert ids(start.mask()) == [0xF0, 265]
+    for begun in ([0xF0, 0x9F], [265]):
+        half = walk(regex_guide(TV, "[😀-🙏]+"), begun)
+        assert half is not None
+        assert ids(half.mask()) == [0x98, 0x99, 266]
+        last = half.advance(0x99)
+        assert last is not None
+        assert ids(last.mask()) == [*range(0x80, 0x90)]
+
+
 def test_an_enum_of_an_emoji_is_spelled_in_any_split() -> None:
     for split in ([*"😨".encode()], [265, 152, 168]):
         whole = walk(schema_guide(TV, {"enum": ["😨ok"]}), [34, *split, *b'ok"'])

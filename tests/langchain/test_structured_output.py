@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from engine_doubles import scripted_engine
+from fault_cases import ORDERS, UNENFORCEABLE, as_tool, strings
 from langchain_core.exceptions import OutputParserException
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
 from agentspec import ChatAgentSpec
@@ -126,3 +127,41 @@ def test_a_response_format_is_bound_as_openai_has_it() -> None:
             model.with_structured_output(Trip, method="xml")  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="needs a schema"):
             model.with_structured_output(None)
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+@pytest.mark.parametrize("kind", ["dict", "class"])
+def test_p13_keys_come_in_their_declared_order_in_either_of_two_requests(method: Any, kind: str) -> None:
+    for names in ORDERS:
+        document = json.dumps(dict.fromkeys(names, "v"))
+        schema: Any = {"title": "Keys", "description": "d", **strings(*names)}
+        if kind == "class":
+            schema = create_model("Keys", **dict.fromkeys(names, (str, ...)))  # type: ignore[call-overload]
+        with scripted_engine(written(method, document, "Keys")) as engine:
+            model = ChatAgentSpec(engine=engine).with_structured_output(schema, method=method, include_raw=True)
+            raw = model.invoke("hi")["raw"]
+        found = json.loads(raw.content) if raw.content else raw.tool_calls[0]["args"]
+        assert [*found.items()] == [(name, "v") for name in names]
+        # A target that would rather begin with the last key is made to begin with the first.
+        with scripted_engine(written(method, f'{{"{names[-1]}": "v", "', "Keys")) as engine:
+            model = ChatAgentSpec(engine=engine, max_tokens=60).with_structured_output(
+                schema, method=method, include_raw=True
+            )
+            raw = model.invoke("hi")["raw"]
+        assert f'{{"{names[0]}": ' in (raw.content or raw.invalid_tool_calls[0]["args"])
+
+
+@pytest.mark.parametrize(("schema", "words"), UNENFORCEABLE, ids=str)
+def test_p15_what_cannot_be_enforced_is_a_value_error_when_it_is_bound(schema: dict[str, Any], words: str) -> None:
+    model = ChatAgentSpec(model="a model that nobody has")
+    inner = {"title": "Bad", "description": "d", "type": "object", "properties": {"x": schema}, "required": ["x"]}
+    for bind, path in (
+        (lambda: model.with_structured_output(schema), "$"),
+        (lambda: model.with_structured_output(inner, method="function_calling"), "$.properties.x"),
+        (lambda: model.bind_tools([as_tool("good", {}), as_tool("bad", schema)]), "$.properties.x"),
+        (lambda: model.bind_tools([as_tool("bad", schema)], tool_choice="bad"), "$.properties.x"),
+    ):
+        with pytest.raises(ValueError, match="can't be enforced") as caught:
+            bind()
+        assert words.replace(" $", f" {path}") in str(caught.value)
+    model.bind_tools([as_tool("good", {}), as_tool("bad", schema)], tool_choice="good")  # only that is held to

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from engine_doubles import byte_asker
+from fault_cases import NOTHING_TO_SAY, SHORT_TEXT, as_tool
 from toy_vocabulary import TV
 
 from agentspec import Engine, SamplingParams
+from agentspec.chat.base import MessageBuilder, TextDelta
 from agentspec.config import EngineConfig
 from agentspec.engine.core import EngineCore
 from agentspec.errors import ConfigError, EngineError, GrammarError, PromptError, PromptTooLongError
@@ -205,3 +207,85 @@ def test_an_answer_is_held_to_its_schema_behind_thoughts_that_the_prompt_began()
         schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         result = engine.generate(ask, json_schema=schema)
     assert result.message == {"role": "assistant", "content": '{"a": 1}', "reasoning_content": "So {."}
+
+
+def loving_blanks(prompt_length: int, output: bytes) -> ScriptedTarget:
+    """Prefers newlines, then spaces, then what it should write."""
+
+    def logits(tokens: Sequence[int]) -> dict[int, float]:
+        place = len(tokens) - prompt_length
+        return {output[place] if place < len(output) else END: 8.0, 10: 10.0, 32: 9.0}
+
+    return ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, 257}))
+
+
+@pytest.mark.parametrize("name", ["now", "ping"])
+def test_p11_a_call_without_parameters_has_no_room_for_blanks(name: str) -> None:
+    options: dict[str, Any] = {"tools": NOTHING_TO_SAY, "tool_choice": {"type": "function", "function": {"name": name}}}
+    with engine_for(loving_blanks(0, b"")) as engine:
+        result = engine.generate(ASK, SamplingParams(max_tokens=200), **options)
+    (call,) = result.message["tool_calls"]
+    assert (call["function"], result.finish_reason) == ({"name": name, "arguments": "{}"}, "tool_calls")
+    assert result.text == f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
+
+
+def test_p11_tools_beside_one_without_parameters_stay_usable() -> None:
+    options: dict[str, Any] = {"tools": NOTHING_TO_SAY}
+    with writes(CALL.replace(b"weather", b"w"), **options) as engine:
+        (call,) = engine.generate(ASK, **options).message["tool_calls"]
+    assert call["function"] == {"name": "w", "arguments": '{"city": "Oslo"}'}
+
+
+def test_p14_a_target_in_love_with_blanks_ends_its_document() -> None:
+    with engine_for(loving_blanks(len(ASK), b'{"a": "b"}')) as engine:
+        result = engine.generate(ASK, SamplingParams(max_tokens=64), json_schema=SHORT_TEXT)
+    # The three characters of the string are the model's to choose; there is one blank between key and value.
+    assert (json.loads(result.text), result.finish_reason) == ({"a": "   "}, "stop")
+
+
+def test_p15_an_enumeration_in_a_tool_is_held_whatever_the_target_would_write() -> None:
+    options: dict[str, Any] = {"tools": [as_tool("order", {"enum": ["S"]})], "tool_choice": "required"}
+    wanted = b'<tool_call>\n{"name": "order", "arguments": {"x": "L"}}\n</tool_call>'
+    for speculate in (True, False):
+        with writes(wanted, **options) as engine:
+            result = engine.generate(ASK, SamplingParams(max_tokens=200), speculate=speculate, **options)
+        assert result.message["tool_calls"][0]["function"]["arguments"] == '{"x": "S"}'
+
+
+@pytest.mark.parametrize("split", [[*"😨".encode()], [265, 152, 168], [265, 266]], ids=str)
+@pytest.mark.parametrize("speculate", [True, False])
+def test_p16_a_character_of_several_tokens_is_never_half_a_character(split: list[int], speculate: bool) -> None:
+    text = b"".join(TV.tokens[token] for token in split).decode()
+    with engine_for(after(len(ASK), [*split, *split, *split])) as engine:
+        events = list(engine.stream(ASK, regex="[😀-🙏]+", speculate=speculate))
+    assert "".join(event.text for event in events) == 3 * text
+    assert {event.text for event in events} <= {"", text, 2 * text, 3 * text}
+
+
+TWO_CALLS = (
+    'Sure.<tool_call>\n{"name": "get_weather", "arguments": {"x": "Oslo"}}\n</tool_call>'
+    '\n<tool_call>\n{"name": "get_time", "arguments": {"x": ""}}\n</tool_call>'
+)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 5, 16])
+def test_p17_streamed_calls_do_not_depend_on_how_many_tokens_a_round_gives(budget: int) -> None:
+    tools = [as_tool(name, {"type": "string"}) for name in ("get_weather", "get_time")]
+    prompt = byte_asker().tokens(ASK, read_tools(tools))
+    core = EngineCore(
+        after(len(prompt), [*TWO_CALLS.encode()]),
+        ProposerPool([GrammarProposer(TV), SuffixProposer(TV)]),
+        controller=FixedController(budget),
+        config=EngineConfig(),
+    )
+    builder = MessageBuilder()
+    with Engine(core, byte_asker()) as engine:
+        for event in engine.stream(ASK, SamplingParams(stop=["</stop>"]), tools=tools, prediction=TWO_CALLS):
+            builder.add(event.deltas)
+            assert "<" not in "".join(delta.text for delta in event.deltas if isinstance(delta, TextDelta))
+    message = builder.message()
+    assert message.content == "Sure."
+    calls = [(call.name, call.arguments) for call in message.tool_calls]
+    assert calls == [("get_weather", '{"x": "Oslo"}'), ("get_time", '{"x": ""}')]
+    assert event.result is not None
+    assert (event.result.message["content"], event.result.stats.forwards < 60) == ("Sure.", budget > 1)
