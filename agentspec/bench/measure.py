@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from agentspec.bench.tasks import Task
 from agentspec.config import EngineConfig, SamplingParams
+from agentspec.engine.thread import MODEL_THREAD
 from agentspec.grammar.tools import read_tools
 from agentspec.local.ask import Asker, Options
 from agentspec.local.engine import Engine
@@ -90,7 +91,8 @@ class Contest:
         loaded = load_models(model, draft, placement=Placement(), config=config)
         engine = Engine(loaded.core(["grammar", "suffix"], config), loaded.asker)
         drafted = Engine(loaded.core(None, config), loaded.asker) if draft else None
-        return cls(engine, loaded.asker, drafted=drafted, reference=Reference.load(model, draft) if against else None)
+        reference = MODEL_THREAD.call(lambda: Reference.load(model, draft)) if against else None
+        return cls(engine, loaded.asker, drafted=drafted, reference=reference)
 
     @property
     def modes(self) -> list[str]:
@@ -148,7 +150,7 @@ class Contest:
 
     def _other(self, reference: Reference, task: Task, run: int, mode: Mode, length: int) -> Measurement:
         prompt = self._asker.tokens(task.messages, read_tools(task.tools), "required" if task.tools else "auto")
-        found = reference.run(prompt, mode=mode, max_tokens=length, exactly=task.held)
+        found = MODEL_THREAD.call(lambda: reference.run(prompt, mode=mode, max_tokens=length, exactly=task.held))
         return Measurement(
             task, OTHERS[mode], run, found.tokens, found.first_tokens, found.first_seconds, found.seconds
         )

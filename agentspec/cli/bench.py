@@ -164,18 +164,24 @@ def _figure(value: float | None, unit: str = "") -> str:
     return "-" if value is None else f"{value:.2f}{unit}" if unit else f"{value:.1f}"
 
 
-def _cost(name: str, *, half: bool, against: bool, as_json: bool) -> None:
-    """What a forward costs by its tokens behind a context of 512, ours and theirs in turn."""
+def _forward_costs(name: str, context: int, *, half: bool, against: bool) -> dict[str, dict[int, float]]:
     from agentspec.models.cost import take_turns, target_step
     from agentspec.models.load import load_target
 
-    context = 512
     steps = {"agentspec": target_step(load_target(name, half=half), context)}
     if against:
         from agentspec.models.reference import Reference
 
         steps["transformers"] = Reference.load(name).step(context)
-    found = take_turns(steps)
+    return take_turns(steps)
+
+
+def _cost(name: str, *, half: bool, against: bool, as_json: bool) -> None:
+    """What a forward costs by its tokens behind a context of 512, ours and theirs in turn."""
+    from agentspec.engine.thread import MODEL_THREAD
+
+    context = 512
+    found = MODEL_THREAD.call(lambda: _forward_costs(name, context, half=half, against=against))
     if as_json:
         milliseconds = {
             whose: {str(width): round(1000 * took, 3) for width, took in costs.items()}

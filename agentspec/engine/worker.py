@@ -1,4 +1,4 @@
-"""The thread that owns the engine core and all its tensors; everyone else sends it messages."""
+"""An engine core in the model thread; everyone else sends it messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from weakref import WeakSet
 
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Order
+from agentspec.engine.thread import MODEL_THREAD
 from agentspec.errors import AgentSpecError, EngineError
 
 _LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Ticket:
 
 
 class EngineWorker:
-    """Runs an engine core in a thread of its own, started with the first order.
+    """Runs an engine core in the model thread, beside those of other engines.
 
     Args:
         core: Not to be touched by anyone else from here on, but for `core.check`.
@@ -48,10 +48,13 @@ class EngineWorker:
 
     def __init__(self, core: EngineCore) -> None:
         self._core = core
-        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._closed = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request waits or runs."""
+        return self._core.idle
 
     def submit(self, order: Order) -> Ticket:
         """Hand over an order; its listener hears the rest. Safe in any thread.
@@ -64,6 +67,7 @@ class EngineWorker:
         ticket = Ticket(self)
 
         def add() -> None:
+            MODEL_THREAD.attach(self)
             ticket.request_id = self._core.add(order)
 
         self._post(add)
@@ -80,52 +84,35 @@ class EngineWorker:
             self._post(cancel)
 
     def close(self) -> None:
-        """End every request with an error, stop the thread and free the K/V columns. Closing twice is harmless."""
+        """End every request with an error and free the K/V columns. Closing twice is harmless."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-            thread = self._thread
-        if thread is None:
-            self._core.close()
-            return
-        self._inbox.put(None)
-        if thread is not threading.current_thread():
-            thread.join()
+        MODEL_THREAD.call(self._end)
+
+    def advance(self) -> None:
+        """Run one round; whatever a model, proposer or listener throws ends the requests, not the thread."""
+        self._guard(self._core.step)
 
     def _post(self, message: Callable[[], None]) -> None:
         with self._lock:
             if self._closed:
                 raise EngineError("the engine was closed: load another one")
-            if self._thread is None:
-                _RUNNING.add(self)
-                self._thread = threading.Thread(target=self._run, name="agentspec-engine", daemon=True)
-                self._thread.start()
-            self._inbox.put(message)
+            _RUNNING.add(self)
+            MODEL_THREAD.post(lambda: self._guard(message))
 
-    def _run(self) -> None:
-        going_on = True
-        while going_on:
-            try:
-                going_on = self._read()
-                if going_on and not self._core.idle:
-                    self._core.step()
-            except AgentSpecError as error:
-                self._core.fail(error)
-            except BaseException as error:  # the thread must outlive whatever a model, proposer or listener throws
-                _LOG.exception("a round of the engine failed")
-                failure = EngineError(f"a round of the engine failed: {error!r}")
-                failure.__cause__ = error
-                self._core.fail(failure)
+    def _guard(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except AgentSpecError as error:
+            self._core.fail(error)
+        except BaseException as error:
+            _LOG.exception("a round of the engine failed")
+            failure = EngineError(f"a round of the engine failed: {error!r}")
+            failure.__cause__ = error
+            self._core.fail(failure)
+
+    def _end(self) -> None:
+        MODEL_THREAD.detach(self)
         self._core.close()
-
-    def _read(self) -> bool:
-        """Take every message in, waiting for one if there is nothing to do; False: stop."""
-        while True:
-            try:
-                message = self._inbox.get(block=self._core.idle)
-            except Empty:
-                return True
-            if message is None:
-                return False
-            message()

@@ -12,6 +12,7 @@ from agentspec.config import EngineConfig
 from agentspec.control import FixedController, SpeculationController
 from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, ONE_WIDTH, CostTable
 from agentspec.engine.core import EngineCore
+from agentspec.engine.thread import MODEL_THREAD
 from agentspec.grammar.vocabulary import Vocabulary, check_same_text
 from agentspec.local.ask import Asker
 from agentspec.models.embedded import resolve
@@ -69,7 +70,7 @@ class Loaded:
         if config.strict:
             cost = CostTable(ONE_WIDTH)
         elif config.measure_cost:
-            cost = known_cost(self.target)
+            cost = MODEL_THREAD.call(lambda: known_cost(self.target))
         else:
             cost = CostTable(CPU_SHAPE if self.target.device.type == "cpu" else DEVICE_SHAPE)
         return SpeculationController(max_draft=config.max_draft, cost=cost)
@@ -106,13 +107,15 @@ def _answers(config: EngineConfig, vocabulary: Vocabulary) -> AnswerStore:
 
 
 def _load(name: str, placement: Placement, tokenizer: object, *, strict_width: int | None = None) -> HFTarget:
-    return load_target(
-        name,
-        device=placement.device,
-        dtype=placement.dtype,
-        device_map=placement.device_map,
-        trust_remote_code=placement.trust_remote_code,
-        allow_pickle=placement.allow_pickle,
-        strict_width=strict_width,
-        tokenizer=tokenizer,
+    return MODEL_THREAD.call(
+        lambda: load_target(
+            name,
+            device=placement.device,
+            dtype=placement.dtype,
+            device_map=placement.device_map,
+            trust_remote_code=placement.trust_remote_code,
+            allow_pickle=placement.allow_pickle,
+            strict_width=strict_width,
+            tokenizer=tokenizer,
+        )
     )
