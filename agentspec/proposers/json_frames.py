@@ -12,7 +12,7 @@ from agentspec.grammar.vocabulary import Vocabulary
 
 _OPEN = re.compile(rb"[\[{]")
 _LEXEME = re.compile(rb'\s*(?:(")|([-+.\w]+)|([{}\[\]:,])|\S)')
-_IN_STRING = re.compile(rb'(?:[^"\\\n\0]|\\.)*')
+_IN_STRING = re.compile(rb'(?:[^"\\\n\0]|\\[^\n\0])*')
 _LITERALS = (b"true", b"false", b"null")
 _STRING, _WORD, _MARK = 1, 2, 3
 _OBJECT, _COMMA = ord("{"), ord(",")
