@@ -15,6 +15,7 @@ from agentspec.local.ask import Asker, Options
 from agentspec.local.engine import Engine
 from agentspec.local.load import Placement, load_models
 from agentspec.models.reference import Mode, Reference
+from agentspec.proposers.registry import NAMES
 from agentspec.trace import Stats
 
 _T = TypeVar("_T")
@@ -89,7 +90,7 @@ class Contest:
         """
         config = EngineConfig(prefix_cache_tokens=0)
         loaded = load_models(model, draft, placement=Placement(), config=config)
-        engine = Engine(loaded.core(["grammar", "suffix"], config), loaded.asker)
+        engine = Engine(loaded.core([name for name in NAMES if name != "model"], config), loaded.asker)
         drafted = Engine(loaded.core(None, config), loaded.asker) if draft else None
         reference = MODEL_THREAD.call(lambda: Reference.load(model, draft)) if against else None
         return cls(engine, loaded.asker, drafted=drafted, reference=reference)
