@@ -1,24 +1,32 @@
 """Laws 1 to 3: nothing that speeds decoding up changes a token, at any temperature, alone or in a batch."""
 
+import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any, Literal
 
 import pytest
 import torch
-from toy_vocabulary import TV
+from engine_doubles import byte_asker
+from fault_cases import as_tool
+from pydantic import BaseModel
+from toy_vocabulary import EOS, IM_END, TV
 
-from agentspec.config import EngineConfig
+from agentspec.config import EngineConfig, SamplingParams
 from agentspec.draft import ROOT, Draft
-from agentspec.engine.request import Order
-from agentspec.models.base import Row
+from agentspec.engine.request import Event, Order
+from agentspec.local.ask import Ask
+from agentspec.models.base import Row, TargetModel
 from agentspec.models.hf import HFTarget
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.pool import ProposerPool
+from agentspec.proposers.registry import build_proposer
 from agentspec.proposers.suffix import SuffixProposer
-from agentspec.testing import ScriptedProposer, assert_lossless, order, run
+from agentspec.testing import ScriptedProposer, ScriptedTarget, assert_lossless, order, run
 
 NO_END: frozenset[int] = frozenset()
 
@@ -162,3 +170,72 @@ def test_every_processor_acts_on_every_row(params: dict[str, object], target: HF
     make = lambda: order([3, 4, 5, 6, 7, 8], max_tokens=48, **params)  # noqa: E731
     for proposer in (ModelProposer(target, eos=NO_END), SuffixProposer(TV), RandomTrees()):
         assert_lossless(target, proposer, make)
+
+
+class Person(BaseModel):
+    name: Literal["Ann", "Bob"]
+    pet: Literal["cat", "dog", "dodo"]
+    ill: bool
+
+
+FILE = "".join(f'def f{name}(x):\n\tprint("{name} \\n", x)\n' for name in ("one", "two"))
+TOOLS = [as_tool("write_file", {"type": "string"}), as_tool("order", {"enum": ["S", "M", "XL"]})]
+CALL = f'<tool_call>\n{{"name": "write_file", "arguments": {{"x": {json.dumps(FILE)}}}}}\n</tool_call>'
+JOBS: list[tuple[str, dict[str, Any]]] = [
+    ('{"name": "Ann", "pet": "dodo", "ill": false}', {"output_type": Person}),
+    ('{\n  "name": "Bob",\n  "pet": "cat",\n  "ill": true\n}', {"json_schema": Person, "json_whitespace": "bounded"}),
+    ('["red", "green", "red"]', {"output_type": list[Literal["red", "green"]]}),
+    (CALL, {"tools": TOOLS, "tool_choice": "required"}),
+    (f"Sure.\n{CALL}", {"tools": TOOLS}),
+    ('{"name": "order", "arguments": {"x": "XL"}}', {"tools": TOOLS}),  # a call that nothing enforces
+    (FILE.replace("x", "y"), {"prediction": FILE}),
+    ("Something else.", {"prediction": FILE}),
+    (json.dumps([{"size": size, "to": {"x": x}, "n": None} for x, size in enumerate("SMLM")]), {}),  # nothing holds it
+]
+"""What a target would write, and what it is asked for."""
+
+
+def everything(temperature: float, *, most: int) -> list[Callable[[], Order]]:
+    def make(place: int, options: dict[str, Any]) -> Callable[[], Order]:
+        params = SamplingParams(temperature=temperature, seed=place, max_tokens=most)
+        ask = Ask(f"{place}: copy this.\n{FILE}", params, {**options, "caller": "ann"})  # type: ignore[typeddict-item]
+        return lambda: byte_asker().read(ask)[0][0]
+
+    return [make(place, options) for place, (_, options) in enumerate(JOBS)]
+
+
+def slipping(jobs: Sequence[Callable[[], Order]]) -> ScriptedTarget:
+    """Writes each job's text, if it does not slip, as it does at a temperature once in a hundred tokens."""
+    answers = {tuple(make().prompt): [*text.encode(), EOS] for make, (text, _) in zip(jobs, JOBS, strict=True)}
+
+    def logits(tokens: Sequence[int]) -> dict[int, float]:
+        for prompt, answer in answers.items():
+            if tuple(tokens[: len(prompt)]) == prompt:
+                return {answer[min(len(tokens) - len(prompt), len(answer) - 1)]: 10.5}
+        return {}  # a chunk of a prompt
+
+    return ScriptedTarget(logits, vocab_size=320, eos=frozenset({EOS, IM_END}))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(("kind", "batch"), [("slipping", 1), ("slipping", 4), ("tiny", 4)])
+def test_laws_1_and_2_with_every_source_segments_trees_and_a_warm_store(
+    kind: str, temperature: float, batch: int
+) -> None:
+    jobs = everything(temperature, most=150) if kind == "slipping" else everything(temperature, most=20)[::2]
+    target: TargetModel = slipping(jobs) if kind == "slipping" else tiny_target(eos=[EOS, IM_END])
+    plain = [run(target, Off(), make())[0] for make in jobs]
+    proposer, accepted = build_proposer(None, vocabulary=TV, draft_model=None), Counter[str]()
+    for _ in range(2):  # the second time, all of it is among the answers that this caller had
+        again = run(target, proposer, *(make() for make in jobs), config=EngineConfig(max_running=batch), max_draft=12)
+        assert [(each.tokens, each.finish_reason) for each in again] == [
+            (each.tokens, each.finish_reason) for each in plain
+        ]
+        accepted.update(source for each in again for event in each.events if event.record for source in taken(event))
+    wanted = proposer.sources if kind == "slipping" else ("grammar", "answers")
+    assert [source for source in wanted if not accepted[source]] == []
+
+
+def taken(event: Event) -> list[str]:
+    """The source of each node that a round accepted."""
+    return [] if event.record is None else [event.record.draft.sources[node] for node in event.record.path]
