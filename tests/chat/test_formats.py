@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -14,7 +15,8 @@ from agentspec.chat.base import Message
 from agentspec.chat.calls import Written
 from agentspec.chat.formats.base import ToolFormat
 from agentspec.chat.formats.registry import FORMATS
-from agentspec.grammar.tools import closed
+from agentspec.errors import GrammarError
+from agentspec.grammar.tools import closed, read_tools
 
 every_format = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
 
@@ -173,3 +175,28 @@ def test_thoughts_are_apart_from_the_answer(form: ToolFormat) -> None:
         assert walk(guide, [*f"{begun}Hm".encode(), EOS]) is None
         assert walk(guide, f"{begun}Hm{close}No".encode()) is None
         assert (walk(guide, [*call.encode(), EOS]) is not None) == (not opened)
+
+
+REFUSED = "tool 'edit': its parameters can't be enforced: 'replace-all' at $.properties: an argument's name must be one"
+
+
+@pytest.mark.traces
+@every_format
+def test_every_recorded_set_of_tools_is_enforced_or_refused_by_tool_keyword_and_path(
+    form: ToolFormat, shared: Path
+) -> None:
+    rows = [
+        json.loads(line)
+        for file in sorted((shared / "traces/public/normalized").glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    sets, refused = {json.dumps(row["tools"]) for row in rows if row.get("tools")}, []
+    assert len(sets) >= 10
+    made, _ = chat(form)
+    for tools in map(read_tools, map(json.loads, sorted(sets))):
+        try:
+            assert made.guide(tools, "required").start().mask() is not None
+            assert made.guide(tools, "auto").start().mask() is None
+        except GrammarError as error:
+            refused.append(str(error).partition(" in Python")[0])
+    assert refused == ([REFUSED] if form.name in ("gemma", "llama_pythonic") else [])  # the rest enforce every one
