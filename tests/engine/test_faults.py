@@ -1,12 +1,9 @@
 """Public faults of other engines, as small cases: each must come out as plain decoding has it."""
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from itertools import product
 
 import pytest
-from fault_cases import SHORT_TEXT
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_vocabulary import TV
@@ -17,7 +14,7 @@ from agentspec.draft import ROOT, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Order
 from agentspec.grammar.base import Guide
-from agentspec.grammar.schema import Whitespace, schema_guide
+from agentspec.grammar.schema import schema_guide
 from agentspec.grammar.track import TrackedGuide
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off
@@ -180,10 +177,8 @@ def backticks_but_for(document: Sequence[int]) -> ScriptedTarget:
     return ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, IM_END}))
 
 
-def held_to(
-    schema: dict[str, object], *, tracked: bool = True, whitespace: Whitespace = "fixed", **params: object
-) -> Callable[[], Order]:
-    guide: Guide = schema_guide(TV, schema, whitespace=whitespace)
+def held_to(schema: dict[str, object], *, tracked: bool = True, **params: object) -> Callable[[], Order]:
+    guide: Guide = schema_guide(TV, schema)
     if tracked:
         guide = TrackedGuide(guide, TV, Segmenter(document=True))
     params = {"seed": 0, **params}
@@ -294,23 +289,3 @@ def test_p10_a_random_draft_model_of_another_width_changes_nothing() -> None:
     for width in (288, 352):
         proposer = ProposerPool([ModelProposer(tiny_target(vocab=width, layers=1, seed=1), eos=frozenset())])
         assert_lossless(tiny_target(), proposer, lambda: order([3, 300, 5, 6], max_tokens=24))
-
-
-@pytest.mark.parametrize(
-    ("whitespace", "max_tokens", "longest"), [("fixed", 64, 3), ("bounded", 160, 25)], ids=["fixed", "bounded"]
-)
-def test_p14_a_target_in_love_with_blanks_ends_its_document(
-    whitespace: Whitespace, max_tokens: int, longest: int
-) -> None:
-    document = [*b'{"a": "b"}', END]
-
-    def logits(tokens: Sequence[int]) -> dict[int, float]:
-        place = len(tokens) - len(PROMPT)
-        return {token: 8.0 for token in document} | {document[min(place, 10)]: 8.5, 34: 8.6, 10: 10.0, 32: 9.0}
-
-    target = ScriptedTarget(logits, vocab_size=320, eos=frozenset({END, IM_END}))
-    make = held_to(SHORT_TEXT, whitespace=whitespace, max_tokens=max_tokens)
-    (answer,) = assert_lossless(target, ProposerPool([GrammarProposer(TV), SuffixProposer(TV)]), make)
-    text = bytes(answer.tokens[:-1]).decode()
-    assert (answer.finish_reason, json.loads(text)) == ("stop", {"a": "   "})
-    assert max(len(run) for run in re.findall(r"\s+", text)) == longest

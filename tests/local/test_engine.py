@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -236,11 +237,14 @@ def test_p11_tools_beside_one_without_parameters_stay_usable() -> None:
     assert call["function"] == {"name": "w", "arguments": '{"city": "Oslo"}'}
 
 
-def test_p14_a_target_in_love_with_blanks_ends_its_document() -> None:
+@pytest.mark.parametrize(("whitespace", "most", "longest"), [("fixed", 64, 3), ("bounded", 160, 25)])
+def test_p14_a_target_in_love_with_blanks_ends_its_document(whitespace: Any, most: int, longest: int) -> None:
     with engine_for(loving_blanks(len(ASK), b'{"a": "b"}')) as engine:
-        result = engine.generate(ASK, SamplingParams(max_tokens=64), json_schema=SHORT_TEXT)
-    # The three characters of the string are the model's to choose; there is one blank between key and value.
+        options: dict[str, Any] = {"json_schema": SHORT_TEXT, "json_whitespace": whitespace}
+        result = engine.generate(ASK, SamplingParams(max_tokens=most), **options)
+        assert engine.generate(ASK, SamplingParams(max_tokens=most), **options, speculate=False).tokens == result.tokens
     assert (json.loads(result.text), result.finish_reason) == ({"a": "   "}, "stop")
+    assert max(map(len, re.findall(r"\s+", result.text))) == longest  # three in the string, or a newline and 24 blanks
 
 
 def test_p15_an_enumeration_in_a_tool_is_held_whatever_the_target_would_write() -> None:
