@@ -106,7 +106,7 @@ class Reader:
             return
         if not self.place.stack and self._ends(*self._calls.name_after):
             self._go("name")
-        elif self._calls.raw_value and self._ends(self._calls.raw_value[0]):
+        elif self._calls.raw_value and not self.place.string and self._ends(self._calls.raw_value[0]):
             self._go("raw_name")
         elif self._calls.python:
             self._python(character)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentspec.draft import Draft
+from agentspec.draft import ROOT, Draft
 from agentspec.segments import Segment
 
 
@@ -41,6 +41,19 @@ class StepRecord:
     forward_ms: float
     total_ms: float
 
+    @property
+    def token_segments(self) -> tuple[Segment, ...]:
+        """Where each token of the round stands.
+
+        Behind a draft that was accepted to its end, the target's own token is said to stand where the last node does.
+        """
+        accepted = [self.segments[node] for node in self.path]
+        if len(self.tokens) == len(self.path):
+            return tuple(accepted)
+        last = self.path[-1] if self.path else ROOT
+        beside = [self.segments[node] for node, parent in enumerate(self.draft.parents) if parent == last]
+        return (*accepted, beside[0] if beside else accepted[-1] if accepted else self.segment)
+
 
 @dataclass(slots=True)
 class Stats:
@@ -51,8 +64,8 @@ class Stats:
         tokens: What they gave.
         drafted: Draft nodes verified, by source; 0 for a source that was asked and never guessed.
         accepted: Draft nodes accepted, by source, likewise.
-        segments: The same four by segment, `{"json_key": {"forwards": 3, "tokens": 9, ...}}`: forwards and tokens by
-            where a round began, drafted and accepted by where the node stands.
+        segments: The same four by segment, `{"json_key": {"forwards": 3, "tokens": 9, ...}}`: forwards by where their
+            first token stands, the others each by its own place.
         prefill_tokens: Prompt tokens that went through the model; the rest came from the prefix cache.
         prefill_ms: From the request's admission to its first token.
         decode_ms: From its first token to its last.
@@ -84,7 +97,9 @@ class Stats:
         self.tokens += len(record.tokens)
         self.drafted.update(record.draft.sources)
         self.accepted.update(accepted)
-        self._in(record.segment).update(forwards=1, tokens=len(record.tokens))
+        self._in(record.segment).update(forwards=1)
+        for segment in record.token_segments:
+            self._in(segment).update(tokens=1)
         for node, segment in enumerate(record.segments):
             self._in(segment).update(drafted=1, accepted=int(node in record.path))
 

@@ -74,13 +74,14 @@ def test_every_character_has_its_segment(rules, expected):
 TEXTS = [
     '<think>x</think>Ok\n<tool_call>\n{"name": "e", "arguments": {"diff": "a\\n\\"b"}}\n</tool_call>\n',
     '```json\n[{"naïve": 1.5e3}]\n```\n😀 `x`',
+    '<tool_call>\n{"a": "<parameter=b>\n</tool_call>", "c": "<function="}',
 ]
 
 
-@given(st.sampled_from(TEXTS), st.lists(st.integers(0, 80)))
-def test_the_place_is_the_same_however_the_text_was_cut(text, cuts):
-    data, place = text.encode(), HERMES.start()
+@given(st.sampled_from(TEXTS), st.lists(st.integers(0, 80)), st.sampled_from([HERMES, XML, NAMED]))
+def test_the_place_is_the_same_however_the_text_was_cut(text, cuts, rules):
+    data, place = text.encode(), rules.start()
     edges = sorted({0, *(cut for cut in cuts if cut < len(data)), len(data)})
     for start, end in pairwise(edges):
-        place = HERMES.advance(place, data[start:end])
-    assert place == HERMES.advance(HERMES.start(), data)
+        place = rules.advance(place, data[start:end])
+    assert place == rules.advance(rules.start(), data)

@@ -14,7 +14,7 @@ from agentspec.cli.options import DraftModel, Json, Model
 from agentspec.errors import ConfigError, TraceError
 from agentspec.progress import progress_bar
 from agentspec.replay.categories import Category
-from agentspec.replay.report import Report, headline
+from agentspec.replay.report import Report, disturbed, headline
 from agentspec.replay.traces import read_traces, select
 from agentspec.replay.turn_report import TurnReport
 
@@ -122,6 +122,8 @@ def print_report(report: Report) -> None:
     """The sums first, then where they come from, in 80 columns."""
     total = report.total
     out.print(headline(report), style="bold" if report.identical else "bold red")
+    if report.turns and disturbed(total):
+        out.print("Other work kept the machine busy, plain decoding most of all: repeat this when it is idle.")
     if report.turns:
         out.print(
             f"{total['seconds']:.1f} s, plain {total['plain_seconds']:.1f} s; prompts read once for both in "

@@ -29,8 +29,7 @@ class Piece:
         source: Who guessed it; `TARGET`: nobody.
         round: That wrote it, from 1.
         score: How sure its source was, in 0..1; None for the target's own.
-        segment: Where it stands. Behind a draft that was accepted to its end, the target's own token is said to stand
-            where the draft's last one does.
+        segment: Where it stands; see `StepRecord.token_segments`.
     """
 
     text: str
@@ -159,9 +158,8 @@ def explain(rounds: Sequence[StepRecord], spell: Spell) -> Account:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     for number, record in enumerate(rounds, 1):
         rejected += _rejected(record, number, len(pieces), spell)
-        for place, token in enumerate(record.tokens):
-            text = decoder.decode(spell(token))
-            pieces.append(_piece(record, number, place, text))
+        for place, (token, segment) in enumerate(zip(record.tokens, record.token_segments, strict=True)):
+            pieces.append(_piece(record, number, place, decoder.decode(spell(token)), segment))
         for counts in (segments.setdefault(record.segment, Counts()), total):
             counts.forwards += 1
         for node, source in enumerate(record.draft.sources):
@@ -174,20 +172,11 @@ def explain(rounds: Sequence[StepRecord], spell: Spell) -> Account:
     return Account(tuple(pieces), tuple(rejected), segments, total)
 
 
-def _piece(record: StepRecord, number: int, place: int, text: str) -> Piece:
+def _piece(record: StepRecord, number: int, place: int, text: str, segment: Segment) -> Piece:
     if place < len(record.path):
         node = record.path[place]
-        source, score = record.draft.sources[node], record.draft.scores[node]
-        return Piece(text, source, number, score, record.segments[node])
-    return Piece(text, TARGET, number, None, _own_segment(record))
-
-
-def _own_segment(record: StepRecord) -> Segment:
-    if not record.path:
-        return record.segment
-    last = record.path[-1]
-    beside = [node for node, parent in enumerate(record.draft.parents) if parent == last]
-    return record.segments[beside[0] if beside else last]
+        return Piece(text, record.draft.sources[node], number, record.draft.scores[node], segment)
+    return Piece(text, TARGET, number, None, segment)
 
 
 def _rejected(record: StepRecord, number: int, before: int, spell: Spell) -> Iterator[Rejected]:

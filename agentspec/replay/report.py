@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,9 @@ from agentspec.replay.sums import summed
 from agentspec.replay.turn_report import TurnReport, segments_wire
 from agentspec.replay.turns import Skipped
 from agentspec.trace import Stats, by_source
+
+_SLACK = 1.15
+"""By how much times of a quiet machine may exceed what the saved forwards explain."""
 
 
 @dataclass(slots=True)
@@ -69,7 +72,14 @@ def headline(report: Report) -> str:
     if not total["speedup"]:
         return f"nothing was answered: {total['skipped']} skipped"
     same = "identical" if report.identical else "NOT identical"
+    if disturbed(total):
+        return f"about {faster(total['median_speedup'])} (the median turn): {tokens}, {same}"
     return f"{faster(total['speedup'])}: {tokens}, {same}"
+
+
+def disturbed(total: Mapping[str, Any]) -> bool:
+    """Whether the times say more than the saved forwards can explain: something else kept the machine busy."""
+    return bool(total["speedup"] > _SLACK * total["plain_forwards"] / total["forwards"])
 
 
 def faster(speedup: float) -> str:

@@ -17,7 +17,7 @@ from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.categories import Category
 from agentspec.replay.live import Way, replay, tool_choice
-from agentspec.replay.report import Report, headline
+from agentspec.replay.report import Report, disturbed, headline
 from agentspec.replay.turns import Recording, Skipped, Turn
 from agentspec.testing import FixedController, ScriptedTarget
 
@@ -97,6 +97,11 @@ def test_a_difference_shows(monkeypatch: pytest.MonkeyPatch) -> None:
         report = replay(engine, recording(turn(CAT)), Way(max_tokens=8))
     assert (report.identical, report.total["identical"]) == (False, False)
     assert headline(report).endswith(", NOT identical")
+
+
+def test_times_that_the_saved_forwards_cannot_explain_are_no_figure() -> None:
+    assert disturbed({"speedup": 66.2, "plain_forwards": 205, "forwards": 23})
+    assert not disturbed({"speedup": 8.9, "plain_forwards": 205, "forwards": 23})
 
 
 def test_a_report_of_nothing_divides_by_nothing() -> None:
