@@ -169,7 +169,7 @@ def _object_end(text: str, stops: Sequence[str]) -> int | None:
     blank = len(body) - len(body.lstrip())
     try:
         return json.JSONDecoder().raw_decode(body, blank)[1] if body[blank:].startswith("{") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -183,13 +183,16 @@ def _whole(text: str, stops: Sequence[str]) -> tuple[str, str]:
 
 
 def read_call(call: Any) -> tuple[str, str] | None:  # noqa: ANN401 (JSON)
-    """Name and arguments of an object that is a call, the arguments as JSON text; None if it is none."""
+    """Name and arguments of an object that is a call, the arguments as JSON text; None if it is none or can't be read."""
     if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping):
         call = call["function"]
     if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
         return None
     arguments = call.get("arguments", call.get("parameters")) or {}
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    try:
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    except RecursionError:  # what is just not too deep to be read may be too deep to be written
+        return None
     return (call["name"], text) if readable(text) and isinstance(json.loads(text), dict) else None
 
 

@@ -213,7 +213,7 @@ def _as_json(text: str, types: frozenset[str]) -> str:
     plain = text if "string" in types else _PYTHON.get(text.strip(), text.strip())
     try:
         value = json.loads(plain, parse_constant=_refuse) if plain == plain.strip() else plain
-    except ValueError:
+    except (ValueError, RecursionError):
         return _quoted(text)
     kind = _type_of(value)
     fits = kind in types or (kind == "integer" and "number" in types)

@@ -79,7 +79,9 @@ class Tape:
         """
         while True:
             stop = min((place for text in stops if (place := self.text.find(text)) >= 0), default=None)
-            found = pattern.match(self.text[:stop])
+            # What may begin a stop is no text yet: a pattern that looks ahead would see it or not, as the text is cut.
+            held = 0 if self.ended or stop is not None else self._held(stops)
+            found = pattern.match(self.text[: len(self.text) - held if stop is None else stop])
             if found is not None:
                 if take:
                     self.take(found.end())
@@ -144,10 +146,10 @@ class Tape:
 
 
 def readable(text: str) -> bool:
-    """Whether it is JSON."""
+    """Whether it is JSON, and not nested too deep to be read."""
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -200,3 +200,31 @@ def test_every_recorded_set_of_tools_is_enforced_or_refused_by_tool_keyword_and_
         except GrammarError as error:
             refused.append(str(error).partition(" in Python")[0])
     assert refused == ([REFUSED] if form.name in ("gemma", "llama_pythonic") else [])  # the rest enforce every one
+
+
+DEEP = "[" * 3000 + "]" * 3000
+HEAD_FIRST = f'{{"name": "move", "arguments": {{"to": {DEEP}}}}}'
+HEAD_LAST = f'{{"arguments": {{"to": {DEEP}}}, "name": "move"}}'
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "call", "after"),
+    [
+        ("hermes", "<tool_call>\n", HEAD_FIRST, "\n</tool_call>"),
+        ("hermes", "<tool_call>\n", HEAD_LAST, "\n</tool_call>"),
+        ("phi4", "<|tool_call|>[", HEAD_LAST, "]<|/tool_call|>"),
+        ("llama3_json", "", HEAD_FIRST.replace("arguments", "parameters"), ""),
+        ("gemma", "```json\n", HEAD_FIRST, "\n```"),
+    ],
+)
+def test_a_call_that_is_nested_too_deep_to_be_read_is_broken_and_not_lost(
+    form: str, before: str, call: str, after: str
+) -> None:
+    message = parse(FORMATS[form], [before, call, after])
+    assert message.tool_calls == ()
+    assert [DEEP in each.arguments for each in message.broken_calls] == [True]
+
+
+def test_a_raw_value_that_is_nested_too_deep_to_be_read_is_text() -> None:
+    text = f"<tool_call>\n<function=move>\n<parameter=to>\n{DEEP}\n</parameter>\n</function>\n</tool_call>"
+    assert json.loads(parse(FORMATS["qwen3_coder"], [text]).tool_calls[0].arguments) == {"to": DEEP}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from engine_doubles import ByteTokenizer
-from format_doubles import TOOLS, chat, parse
+from format_doubles import TOOLS, chat, cuts, parse
 from test_rendering import chat as chat_of_template
 from test_segmenter import outline
 from test_templates import HISTORY
@@ -204,3 +204,10 @@ def test_every_character_of_a_call_has_its_segment(name: str, expected: str) -> 
     reasoning = (form.reasoning.open, form.reasoning.close) if form.reasoning else ("", "")
     runs = re.findall(r"[A-Z]\|(.*?)\|(?=[A-Z]\||E$|P$)", expected, re.DOTALL)
     assert outline(Segmenter(calls=form.marks, reasoning=reasoning), "".join(runs)) == expected
+
+
+def test_where_a_broken_call_ends_does_not_depend_on_the_cuts() -> None:
+    text = "<|channel|>analysis to=functions.x<|call|>hello there"
+    for parts in cuts(text):
+        message = parse(FORMATS["harmony"], parts)
+        assert (message.content, [call.arguments for call in message.broken_calls]) == ("hello there", ["x"])
