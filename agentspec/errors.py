@@ -69,3 +69,18 @@ class VocabularyMismatchError(ModelError):
 
 class EngineError(ModelError):
     """The engine failed, or was closed, before the request was done."""
+
+
+def check_text(text: str, place: str, error: type[AgentSpecError] = ConfigError) -> None:
+    """Refuse what is no text: half of a character, as bytes that were not UTF-8 leave it, has no tokens.
+
+    Args:
+        text: What a caller gave.
+        place: What the message calls it.
+        error: The kind to raise.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as found:
+        lone = text[found.start]
+        raise error(f"{place} holds a lone surrogate, {lone!r} at character {found.start}: not text") from None

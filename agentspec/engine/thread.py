@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -32,6 +33,10 @@ class ModelThread:
     """
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: in a forked process there is no thread but the one that forked, and a lock may be held."""
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -43,11 +48,17 @@ class ModelThread:
         return self._thread is not None
 
     def post(self, message: Callable[[], None]) -> None:
-        """Have a message read between two rounds; it must not raise. Safe in any thread."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="agentspec-models", daemon=True)
-                self._thread.start()
+        """Have a message read between two rounds; it must not raise. Safe in any thread.
+
+        Once the thread runs no lock is taken, so that this is safe during garbage collection too, which may come while
+        any lock is held.
+        """
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    thread = threading.Thread(target=self._run, name="agentspec-models", daemon=True)
+                    thread.start()
+                    self._thread = thread
         self._inbox.put(message)
 
     def call(self, work: Callable[[], _T]) -> _T:
@@ -94,6 +105,9 @@ class ModelThread:
 
 MODEL_THREAD = ModelThread()
 """The thread of this process."""
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=MODEL_THREAD.forget)
 
 
 @atexit.register

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 from collections.abc import Callable
 from weakref import WeakSet
@@ -34,8 +35,16 @@ class Ticket:
         self.request_id: int | None = None
         """Known once the engine has queued the order."""
 
+    def check(self) -> None:
+        """Refuse to be waited for where nothing will come.
+
+        Raises:
+            EngineError: This process was forked after the order was submitted.
+        """
+        self._worker.check_process()
+
     def cancel(self) -> None:
-        """End the request within a round; harmless when it is over. Safe in any thread."""
+        """End the request within a round; harmless when it is over. Safe in any thread, and in a finalizer."""
         self._worker.cancel(self)
 
 
@@ -50,19 +59,30 @@ class EngineWorker:
         self._core = core
         self._lock = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
 
     @property
     def idle(self) -> bool:
         """Whether no request waits or runs."""
         return self._core.idle
 
+    def check_process(self) -> None:
+        """Refuse to work in another process than the one that the engine was loaded in.
+
+        Raises:
+            EngineError: This process was forked from it, and has no thread that would run the model.
+        """
+        if os.getpid() != self._process:
+            raise EngineError("the engine belongs to the process before the fork: load another one")
+
     def submit(self, order: Order) -> Ticket:
         """Hand over an order; its listener hears the rest. Safe in any thread.
 
         Raises:
-            EngineError: The engine was closed.
+            EngineError: The engine was closed, or this process was forked since it was loaded.
             PromptError, ConfigError: The order can't be run; see `EngineCore.check`.
         """
+        self.check_process()
         self._core.check(order)
         ticket = Ticket(self)
 
@@ -80,11 +100,14 @@ class EngineWorker:
             if ticket.request_id is not None:
                 self._core.cancel(ticket.request_id)
 
-        if not self._closed:
-            self._post(cancel)
+        # Without the lock: garbage collection may come here while this very thread holds it.
+        if not self._closed and os.getpid() == self._process:
+            MODEL_THREAD.post(lambda: self._guard(cancel))
 
     def close(self) -> None:
-        """End every request with an error and free the K/V columns. Closing twice is harmless."""
+        """End every request with an error and free the K/V columns. Harmless twice, and in a forked process."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._closed:
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping
 from contextlib import aclosing
@@ -20,6 +21,12 @@ class EngineRegistry:
     """Loads each engine once: whoever asks with the same settings gets the same one. Safe in any thread."""
 
     def __init__(self) -> None:
+        self.forget()
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Begin anew, in a forked process: the engines of the one before work only there."""
         self._engines: dict[str, Engine] = {}
         self._lock = threading.Lock()
 
@@ -63,6 +70,12 @@ class _Loop:
     """
 
     def __init__(self) -> None:
+        self.forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Begin anew, in a forked process, where the thread is not."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
 

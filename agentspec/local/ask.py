@@ -1,4 +1,4 @@
-"""From what a caller asks, in text, to what the engine core takes, in tokens; and back from its events to text."""
+"""From what a caller asks, in text, to what the engine core takes, in tokens."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from agentspec.chat.base import Delta, MessageBuilder, MessageParser
 from agentspec.chat.chat import Chat
 from agentspec.chat.parser import TextParser
 from agentspec.chat.stream import StopRule, TextStream
 from agentspec.config import SamplingParams
-from agentspec.engine.request import Event, Order, TokenLogprobs
-from agentspec.errors import ConfigError, EngineError, PromptError
+from agentspec.engine.request import Order
+from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.grammar.base import Guide
 from agentspec.grammar.code_names import code_names
 from agentspec.grammar.free_calls import free_calls
@@ -23,9 +22,8 @@ from agentspec.grammar.schema import Schema, Whitespace, schema_guide
 from agentspec.grammar.tools import Tool, ToolChoice, read_tools
 from agentspec.grammar.track import TrackedGuide
 from agentspec.grammar.vocabulary import Vocabulary
-from agentspec.local.result import AnswerEnd, Result, StreamEvent, Usage
+from agentspec.local.reader import Reader
 from agentspec.segmenter import Segmenter
-from agentspec.trace import Stats, StepRecord
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
 
@@ -65,6 +63,7 @@ class Options(TypedDict, total=False):
 
 
 _HELD_TO = ("output_type", "json_schema", "regex", "lark")
+_ENCODED = ("regex", "lark", "prediction")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "regex": (str, "a text"),
     "lark": (str, "a text"),
@@ -95,6 +94,8 @@ class Ask:
             kind, words = _KINDS.get(name, (object, ""))
             if value is not None and not isinstance(value, kind):
                 raise ConfigError(f"{name} must be {words}, not {value!r}")
+            if name in _ENCODED and isinstance(value, str):
+                check_text(value, name)
         if not isinstance(self.params, SamplingParams):
             raise ConfigError(f"params must be SamplingParams, not {type(self.params).__name__}")
 
@@ -151,6 +152,8 @@ class Asker:
         """The prompt's tokens. A string is taken as it is, but as a user's message where there are tools to show."""
         if isinstance(prompt, bytes):
             raise PromptError("the prompt is bytes: decode it to text, or give a list of token ids")
+        if isinstance(prompt, str):
+            check_text(prompt, "the prompt", PromptError)
         if isinstance(prompt, str) and not tools:
             return list(self._tokenizer.encode(prompt, add_special_tokens=True))
         if isinstance(prompt, str):
@@ -238,63 +241,3 @@ class Asker:
         )
         ends = self._vocabulary.eos | set(order.params.stop_token_ids)
         return Reader(order, parser, text, ends, rounds=ask.options.get("rounds", False))
-
-
-class Reader:
-    """Turns one order's events into text, and at the end into a result."""
-
-    def __init__(
-        self, order: Order, parser: MessageParser, text: TextStream, ends: frozenset[int], *, rounds: bool = False
-    ) -> None:
-        self._order = order
-        self._parser = parser
-        self._stream = text
-        self._ends = ends
-        self._builder = MessageBuilder()
-        self._tokens: list[int] = []
-        self._logprobs: list[TokenLogprobs] = []
-        self._text: list[str] = []
-        self._rounds: list[StepRecord] | None = [] if rounds else None
-
-    def read(self, event: Event) -> StreamEvent:
-        """What the event adds.
-
-        Raises:
-            AgentSpecError: The request ended with an error.
-        """
-        if event.error:
-            raise event.error
-        self._tokens += event.tokens
-        if self._rounds is not None and event.record:
-            self._rounds.append(event.record)
-        self._logprobs += event.logprobs
-        text = "".join(self._stream.feed(token) for token in event.tokens if token not in self._ends)
-        if event.finish_reason:
-            text += self._stream.finish()
-        self._text.append(text)
-        deltas: list[Delta] = self._parser.feed(text) if text else []
-        if event.finish_reason:
-            deltas += self._parser.finish()
-        self._builder.add(deltas)
-        result = self._result(event) if event.finish_reason else None
-        return StreamEvent(text, tuple(deltas), event.tokens, event.logprobs, result)
-
-    def _result(self, event: Event) -> Result:
-        message = self._builder.message()
-        end = event.finish_reason
-        if end is None or end == "error":
-            raise EngineError("the engine ended a request without a reason: please report this")
-        finish: AnswerEnd = "tool_calls" if end == "stop" and message.tool_calls else end
-        stats, prompt = event.stats or Stats(), len(self._order.prompt)
-        cached = max(prompt - stats.prefill_tokens, 0) if stats.forwards else 0
-        return Result(
-            tokens=tuple(self._tokens),
-            text="".join(self._text),
-            message=message.wire,
-            finish_reason=finish,
-            usage=Usage(prompt, len(self._tokens), cached),
-            stats=stats,
-            seed=self._order.params.seed or 0,
-            logprobs=tuple(self._logprobs),
-            rounds=tuple(self._rounds or ()),
-        )

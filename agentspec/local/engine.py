@@ -16,8 +16,9 @@ from agentspec.engine.request import Event, Order
 from agentspec.engine.worker import EngineWorker, Ticket
 from agentspec.errors import ConfigError
 from agentspec.grammar.tools import read_tools
-from agentspec.local.ask import Ask, Asker, Options, Prompt, Reader
+from agentspec.local.ask import Ask, Asker, Options, Prompt
 from agentspec.local.load import Placement, load_models
+from agentspec.local.reader import Reader
 from agentspec.local.result import Result, StreamEvent
 from agentspec.proposers.base import Proposer
 
@@ -229,6 +230,7 @@ class _Stream(Iterator[StreamEvent]):
         if self._over:
             raise StopIteration
         try:
+            self._tickets[0].check()
             event = self._reader.read(self._queue.get())
         except BaseException:
             self.close()

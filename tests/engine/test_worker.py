@@ -7,6 +7,7 @@ import pytest
 from agentspec.config import EngineConfig, SamplingParams
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, Order
+from agentspec.engine.thread import MODEL_THREAD
 from agentspec.engine.worker import EngineWorker
 from agentspec.errors import EngineError
 from agentspec.models.base import Output, Row
@@ -98,3 +99,12 @@ def test_closing_ends_what_runs_and_refuses_what_comes(target: Gated, worker: En
     assert isinstance(last.error, EngineError)
     with pytest.raises(EngineError, match="closed"):
         worker.submit(asked(events, 1))
+
+
+def test_cancelling_takes_no_lock_that_a_finalizer_could_find_held(target: Gated, worker: EngineWorker) -> None:
+    ticket = worker.submit(asked(SimpleQueue[Event](), 5))
+    finalizer = threading.Thread(target=ticket.cancel, daemon=True)
+    with worker._lock, MODEL_THREAD._lock:
+        finalizer.start()
+        finalizer.join(5)
+        assert not finalizer.is_alive()

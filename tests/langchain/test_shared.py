@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 import threading
 import time
 
@@ -53,3 +55,25 @@ def test_other_settings_are_another_engine(loads: list[dict]) -> None:
     assert model.bind(speculate=False).invoke("hi").content == "load 1"
     for each in (model, ChatAgentSpec(model="b"), ChatAgentSpec(model="a", device="cpu")):
         each.close()
+
+
+FORKED = """
+import os, sys, warnings
+from agentspec.langchain.shared import EngineRegistry, wait_for
+
+async def seven():
+    return 7
+
+warnings.simplefilter("ignore")  # that a process with threads is forked is the point
+registry = EngineRegistry()
+registry._engines["{}"] = wait_for(seven())
+if os.fork() == 0:
+    print(wait_for(seven()), registry._engines)
+    sys.exit(0)
+os.wait()
+"""
+
+
+def test_a_forked_process_has_a_loop_and_engines_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7 {}\n", "")
