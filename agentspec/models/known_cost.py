@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -79,9 +80,9 @@ def _read(file: Path) -> dict[tuple[int, int], float] | None:
     try:
         entries = json.loads(file.read_text())
         seconds = {(int(width), int(rows)): float(took) for width, rows, took in entries}
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         return None
-    return seconds if (1, 1) in seconds and all(took > 0 for took in seconds.values()) else None
+    return seconds if (1, 1) in seconds and all(0 < took < math.inf for took in seconds.values()) else None
 
 
 def _write(file: Path, seconds: Mapping[tuple[int, int], float]) -> None:

@@ -27,7 +27,8 @@ def test_measured_once_then_read_and_measured_again_where_the_file_is_broken(
     monkeypatch.setattr(known_cost, "sample_forwards", lambda *_, **__: again)
     assert known_cost.known_cost(target).base_ms == first.base_ms
     assert known_cost.known_cost(tiny_target(layers=1)).base_ms == 2000.0  # another model
-    for broken in ("", "[[1, 1]]", "[[1, 1, -3.0]]", "[[2, 1, 3.0]]", '{"1": 2}', "null"):
+    broken_ones = ["[[1, 1]]", "[[1, 1, -3.0]]", "[[2, 1, 3.0]]", '{"1": 2}', "null", "[" * 100_000]
+    for broken in ("", *broken_ones, "[[Infinity, 1, 1]]", "[[1, 1, 1e400]]"):
         file.write_text(broken)
         assert known_cost.known_cost(target).base_ms == 2000.0
     assert json.loads(file.read_text())[:2] == [[1, 1, 2.0], [2, 1, 2.0]]
