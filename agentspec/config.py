@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Self
 
-from agentspec.errors import ConfigError
+from agentspec.errors import ConfigError, check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ class SamplingParams:
         for word in self.bad_words:
             if not ((isinstance(word, str) and word) or (isinstance(word, tuple) and word and all(map(_is_id, word)))):
                 raise ConfigError(f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}")
+            if isinstance(word, str):
+                check_text(word, "bad_words")
         for token in self.stop_token_ids:
             if not _is_id(token):
                 raise ConfigError(f"stop_token_ids must hold token ids, not {token!r}")
@@ -192,6 +194,8 @@ class EngineConfig:
                 raise ConfigError(f"{name} must be True or False, not {value!r}")
         if self.history is not None and not isinstance(self.history, str | PathLike):
             raise ConfigError(f"history must be the path of a file, not {self.history!r}")
+        if self.history is not None and "\0" in str(self.history):
+            raise ConfigError(f"history must be the path of a file, which holds no NUL, not {str(self.history)!r}")
         size = self.budget
         if size is not None and (
             not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= self.max_draft

@@ -185,6 +185,7 @@ def test_logprobs_are_of_the_unprocessed_logits() -> None:
         ({"bad_words": "abc"}, "bad_words must be a list"),
         ({"bad_words": [(True,)]}, "bad_words"),
         ({"bad_words": [5]}, "bad_words"),
+        ({"bad_words": ["a\ud800"]}, "bad_words holds a lone surrogate"),
         ({"stop_token_ids": [True]}, "stop_token_ids"),
         ({"repetition_penalty": 10**400}, "repetition_penalty"),
     ],

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentspec.errors import PromptError
+from agentspec.errors import PromptError, check_text
 
 _ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -31,7 +31,9 @@ def _read(message: object, place: str) -> dict[str, Any]:
     role = _ROLES.get(str(message.get("role")))
     if role is None:
         raise PromptError(f"{place}: the role must be one of {', '.join(_ROLES)}, not {message.get('role')!r}")
-    read = {**message, "role": role, "content": _text(message.get("content"), place)}
+    content = _text(message.get("content"), place)
+    check_text(content, f"{place}.content", PromptError)
+    read = {**message, "role": role, "content": content}
     calls = read.pop("tool_calls", None)
     if calls:
         read["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]
@@ -70,7 +72,7 @@ def _arguments(given: object) -> object:
         return {}
     try:
         value = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
+    except (ValueError, RecursionError):
         return given
     return dict(value) if isinstance(value, Mapping) else given
 

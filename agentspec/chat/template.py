@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from agentspec.chat.calls import Written
 from agentspec.chat.formats.base import ToolFormat
 from agentspec.chat.messages import fold_turns
-from agentspec.errors import PromptError
+from agentspec.errors import PromptError, check_text
 from agentspec.grammar.tools import Tool
 from agentspec.grammar.vocabulary import Vocabulary
 
@@ -76,9 +76,11 @@ class Template:
         """The prompt's tokens; control tokens' names in turns are text.
 
         Raises:
-            PromptError: The template refuses the turns.
+            PromptError: The template refuses the turns, or something in them is not text.
         """
-        first, *parts = self._text(self._guard(turns), tools, form).split(_GUARD)
+        text = self._text(self._guard(turns), tools, form)
+        check_text(text, "the prompt, as the chat template writes it,", PromptError)
+        first, *parts = text.split(_GUARD)
         tokens = self._tokenizer.encode(first, add_special_tokens=self._tokenizer.chat_template is None)
         return [*tokens, *(token for part in parts for token in self._encode(part))]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from llguidance import LLMatcher, regex_to_lark
 
-from agentspec.errors import GrammarDeadEndError, GrammarError
+from agentspec.errors import GrammarDeadEndError, GrammarError, check_text
 from agentspec.grammar.base import Mask
 from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
 from agentspec.grammar.vocabulary import Vocabulary
@@ -43,8 +43,9 @@ def regex_rule(regex: str) -> str:
     """The piece of a Lark rule that stands for a text which matches `regex` as a whole.
 
     Raises:
-        GrammarError: It is too large.
+        GrammarError: It is too large, or no text.
     """
+    check_text(regex, "the regex", GrammarError)
     if (size := expanded(regex)) > MOST_EXPANDED:
         raise GrammarError(f"the regex is {size:,} long with its repeats written out, at most {MOST_EXPANDED:,} may be")
     return f"/{regex_to_lark(regex or '(?:)', use_ascii='')}/"
@@ -57,6 +58,7 @@ def compile_lark(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled.
     """
+    check_text(lark, "the grammar", GrammarError)
     # Forcing narrows the mask to the tokenizer's own split; with no tokenizer there is no split to prefer.
     options = "" if vocabulary.canonical else '\n%llguidance {"no_forcing": true}'
     grammar = LLMatcher.grammar_from_lark(lark + options)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from engine_doubles import byte_asker
 from fault_cases import NOTHING_TO_SAY, SHORT_TEXT, as_tool
+from outlines.types import Regex
 from toy_vocabulary import TV
 
 from agentspec import Engine, SamplingParams
@@ -23,6 +24,8 @@ from agentspec.proposers.suffix import SuffixProposer
 from agentspec.testing import FixedController, ScriptedTarget
 
 END = 256
+HALF = {"function": {"name": "f", "arguments": '{"a": "\\ud83d"}'}}
+CALLED = [{"role": "assistant", "tool_calls": [HALF]}, {"role": "user", "content": "Go on."}]
 
 
 def after(prompt_length: int, output: Sequence[int], context_length: int = 4096) -> ScriptedTarget:
@@ -177,6 +180,13 @@ def test_bad_words_in_text_are_kept_out_in_the_tokenizers_spellings() -> None:
         (ASK, {"tools": 5}, ConfigError, "tools must be a list"),
         (ASK, {"grammar": "x"}, ConfigError, "no option is called 'grammar'"),
         (ASK, {"max_tokens": 4}, ConfigError, r"SamplingParams\(max_tokens=...\)"),
+        ("a\ud800", {}, PromptError, r"the prompt holds a lone surrogate, '\\ud800' at character 1: not text"),
+        ([{"role": "user", "content": "\udcff"}], {}, PromptError, r"messages\[0\].content holds a lone surrogate"),
+        (CALLED, {}, PromptError, "the prompt, as the chat template writes it, holds a lone surrogate"),
+        (ASK, {"prediction": "\ud800"}, ConfigError, "prediction holds a lone surrogate"),
+        (ASK, {"regex": "\ud800"}, ConfigError, "regex holds a lone surrogate"),
+        (ASK, {"lark": 'start: "\ud800"'}, ConfigError, "lark holds a lone surrogate"),
+        (ASK, {"output_type": Regex("\ud800")}, GrammarError, "the regex holds a lone surrogate"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_first_forward(
