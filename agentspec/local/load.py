@@ -13,6 +13,7 @@ from agentspec.control import FixedController, SpeculationController
 from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, ONE_WIDTH, CostTable
 from agentspec.engine.core import EngineCore
 from agentspec.engine.thread import MODEL_THREAD
+from agentspec.errors import ConfigError
 from agentspec.grammar.vocabulary import Vocabulary, check_same_text
 from agentspec.local.ask import Asker
 from agentspec.models.embedded import resolve
@@ -99,7 +100,11 @@ def _answers(config: EngineConfig, vocabulary: Vocabulary) -> AnswerStore:
     """The store of finished answers, with those of earlier processes where they are kept."""
     if config.history is None:
         return AnswerStore(shared=config.share_history)
-    file = AnswerFile(Path(config.history).expanduser(), vocabulary)
+    try:
+        path = Path(config.history).expanduser()
+    except RuntimeError as error:  # ~name, and nobody has the name
+        raise ConfigError(f"history {config.history} has no home folder: give another path") from error
+    file = AnswerFile(path, vocabulary)
     store = AnswerStore(shared=config.share_history, keep=file.append)
     for caller, answer in file.read():
         store.recall(caller, answer)

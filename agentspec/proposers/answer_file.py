@@ -54,7 +54,10 @@ class AnswerFile:
         """
         try:
             with self.path.open(encoding="utf-8", errors="replace") as file:
-                self._check(file.readline())
+                head = file.readline()
+                if not head:  # made, but not yet written, or emptied: as good as new
+                    return []
+                self._check(head)
                 lines = list(file)
         except FileNotFoundError:
             return []
@@ -81,15 +84,25 @@ class AnswerFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{self.path}.lock"):
-                is_new = not self.path.exists()
-                with open(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
-                    file.write((self._head + "\n" if is_new else "") + _line(caller, answer))
+                self._write(_line(caller, answer))
                 self._held += len(answer)
                 if self._held > 2 * self._capacity:
                     self._shorten()
         except (OSError, ConfigError) as error:
             self._failed = True
             _LOG.warning("history %s can't be written, answers are not kept: %s", self.path, error)
+
+    def _write(self, line: str) -> None:
+        """Append a line of its own to a file that is this tokenizer's: another process may have made it meanwhile."""
+        with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b") as file:
+            file.seek(0)
+            head = file.readline().decode(errors="replace")
+            before = "" if head else self._head + "\n"
+            if head:
+                self._check(head)
+                file.seek(-1, os.SEEK_END)
+                before = "" if file.read() == b"\n" else "\n"
+            file.write((before + line).encode())
 
     def _shorten(self) -> None:
         """Replace the file by one with the latest answers only."""
@@ -102,11 +115,11 @@ class AnswerFile:
         self._held = sum(len(answer) for _, answer in kept)
 
     def _check(self, head: str) -> None:
-        if head.rstrip("\n") == self._head:
+        if head.rstrip("\r\n") == self._head:
             return
         try:
             found = json.loads(head)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or found.get("kind") != _KIND:
             raise ConfigError(f"history {self.path} is not a file of earlier answers: name another file")
@@ -121,7 +134,7 @@ class AnswerFile:
         try:
             found = json.loads(line)
             caller, tokens = found["caller"], found["tokens"]
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return None
         fits = isinstance(tokens, list) and all(type(token) is int and 0 <= token < self._size for token in tokens)
         return (caller, tokens) if fits and isinstance(caller, str) else None

@@ -2,9 +2,11 @@
 
 import pytest
 from engine_doubles import scripted_engine
+from toy_vocabulary import TV
 
 from agentspec.config import EngineConfig
 from agentspec.errors import ConfigError
+from agentspec.local.load import _answers
 
 ANSWER = "The quick brown fox jumps over the lazy dog."
 
@@ -31,3 +33,7 @@ def test_what_is_no_prediction_and_no_history_is_refused() -> None:
         engine.generate("Write.", prediction=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="history must be the path of a file, not 3"):
         EngineConfig(history=3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"which holds no NUL, not 'a\\x00b'"):
+        EngineConfig(history="a\0b")
+    with pytest.raises(ConfigError, match="history ~nouser_x/y has no home folder"):
+        _answers(EngineConfig(history="~nouser_x/y"), TV)

@@ -37,7 +37,8 @@ def test_the_file_keeps_the_latest_answers_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["torn", "{}", "[]", '{"caller": 1, "tokens": [1]}', '{"caller": "", "tokens": [99999]}', "\udcff"]
+    "line",
+    ["torn", "{}", "[" * 100_000, "[]", '{"caller": 1, "tokens": [1]}', '{"caller": "", "tokens": [99999]}', "\udcff"],
 )
 def test_a_line_that_cannot_be_read_costs_that_answer_only(
     line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -61,6 +62,9 @@ def test_another_tokenizer_format_or_file_is_refused_and_left_alone(tmp_path: Pa
     path.write_text(json.dumps({**head, "version": 9}) + "\n")
     with pytest.raises(ConfigError, match="has format 9"):
         AnswerFile(path, TV).read()
+    path.write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="is not a file of earlier answers"):
+        AnswerFile(path, TV).read()
     path.write_text("my diary\n")
     with pytest.raises(ConfigError, match="is not a file of earlier answers"):
         AnswerFile(path, TV).read()
@@ -77,3 +81,26 @@ def test_a_file_that_cannot_be_written_is_warned_about_once(tmp_path: Path, capl
         file.append("", [2])
         file.close()
     assert caplog.text.count("can't be written") == 1
+
+
+def test_a_file_of_another_tokenizer_that_came_meanwhile_is_not_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    file = AnswerFile(path, Vocabulary([*TOKENS[:-1], b"other"], special=TV.special, eos=TV.eos))
+    assert file.read() == []
+    keep(path, ("", [1]))
+    file.append("", [2])
+    file.append("", [3])
+    file.close()
+    assert AnswerFile(path, TV).read() == [("", [1])]
+    assert caplog.text.count("was written with another tokenizer") == 1
+
+
+def test_an_empty_file_is_new_and_a_torn_last_line_costs_itself_only(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.touch()
+    keep(path, ("", [1]), ("", [2]))
+    path.write_bytes(path.read_bytes()[:-4])
+    keep(path, ("", [3]))
+    assert AnswerFile(path, TV).read() == [("", [1]), ("", [3])]
