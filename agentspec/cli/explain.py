@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from rich.text import Text
 from agentspec.cli.console import err, new_table, out, print_json
 from agentspec.cli.options import DraftModel, Json, Model, Schema, ToolChoice, ToolFormat, Tools, answer_options
 from agentspec.config import SamplingParams
-from agentspec.errors import ConfigError, PromptError
+from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.explain.account import Account
 from agentspec.explain.account import explain as account_of
 from agentspec.explain.page import page
@@ -25,6 +26,10 @@ from agentspec.replay.turns import Turn
 if TYPE_CHECKING:
     from agentspec.local.ask import Options, Prompt
     from agentspec.local.result import Result
+
+
+_NAMES_FILE = re.compile(r"\S*/\S*|\S+\.jsonl?")
+"""A prompt like this was meant to be a file, wherever there is none."""
 
 
 def explain(
@@ -81,6 +86,9 @@ def _asked(prompt: str, turn: int) -> _Asked:
         raise ConfigError(f"--turn must be at least 1, not {turn}")
     file = Path(prompt)
     if not _is_file(file):
+        check_text(prompt, "the prompt", PromptError)
+        if _NAMES_FILE.fullmatch(prompt):
+            raise PromptError(f"{prompt} can't be read: No such file")
         if not prompt.strip():
             raise PromptError("the prompt is empty: give a text or a file")
         return _Asked([{"role": "user", "content": prompt}], {}, _label(prompt))

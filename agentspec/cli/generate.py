@@ -12,7 +12,7 @@ import typer
 from agentspec.cli.console import err, print_json
 from agentspec.cli.options import DraftModel, Json, Model, Schema, ToolChoice, ToolFormat, Tools, answer_options
 from agentspec.config import SamplingParams
-from agentspec.errors import ConfigError, PromptError
+from agentspec.errors import ConfigError, PromptError, check_text
 
 if TYPE_CHECKING:
     from agentspec.local.ask import Options, Prompt
@@ -44,6 +44,8 @@ def generate(
     options = answer_options(tools, tool_choice, schema)
     if tool_format is not None:
         check_name(tool_format)
+        if not tools:
+            raise ConfigError(f"--tool-format {tool_format} needs --tools FILE")
     asked = _prompt(prompt, system, raw=raw, with_tools=tools is not None)
     from agentspec.local.engine import Engine
 
@@ -59,6 +61,8 @@ def _prompt(prompt: str, system: str | None, *, raw: bool, with_tools: bool) -> 
     if raw and (system is not None or with_tools):
         raise ConfigError("--raw takes the prompt as it is, so it does not go with --system or --tools")
     text = sys.stdin.read() if prompt == "-" else prompt
+    check_text(text, "the prompt", PromptError)
+    check_text(system or "", "--system", PromptError)
     if not text.strip():
         raise PromptError("the prompt is empty: give a text, or - and something on standard input")
     if raw:

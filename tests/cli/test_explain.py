@@ -78,6 +78,9 @@ def test_a_page_is_written_beside(shell, echo, tmp_path):
         (["{tmp}/seven.json"], "{tmp}/seven.json must hold messages or a recorded row, not int"),
         (["--tool-choice", "required", "x"], "--tool-choice required needs --tools FILE"),
         (["--html", "{tmp}", "x"], "--html {tmp} can't be written: Is a directory"),
+        (["no.jsonl"], "no.jsonl can't be read: No such file"),
+        (["{tmp}/no"], "{tmp}/no can't be read: No such file"),
+        (["\udcff"], r"the prompt holds a lone surrogate, '\udcff' at character 0: not text"),
     ],
 )
 def test_bad_input_is_one_line_before_a_model_is_loaded(shell, echo, tmp_path, arguments, message):

@@ -83,6 +83,8 @@ def test_a_schema_holds_the_answer(shell, echo, tmp_path):
             "--raw takes the prompt as it is, so it does not go with --system or --tools",
         ),
         (["--temperature", "-1", "x"], "temperature must be in 0..100, not -1.0"),
+        (["--tool-format", "hermes", "x"], "--tool-format hermes needs --tools FILE"),
+        (["a\udcffb"], r"the prompt holds a lone surrogate, '\udcff' at character 1: not text"),
     ],
 )
 def test_bad_input_is_one_line_before_a_model_is_loaded(shell, echo, tmp_path, arguments, message):
