@@ -183,7 +183,7 @@ def _whole(text: str, stops: Sequence[str]) -> tuple[str, str]:
 
 
 def read_call(call: Any) -> tuple[str, str] | None:  # noqa: ANN401 (JSON)
-    """Name and arguments of an object that is a call, the arguments as JSON text; None if it is none or can't be read."""
+    """Name and arguments of an object that is a call, the arguments as JSON text; None if it is none or unreadable."""
     if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping):
         call = call["function"]
     if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
