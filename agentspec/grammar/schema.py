@@ -9,10 +9,12 @@ from typing import Any, Literal, get_args
 
 from agentspec.errors import ConfigError, GrammarError
 from agentspec.grammar.llg import CACHED_GRAMMARS, LlgGuide, compile_lark
-from agentspec.grammar.schema_errors import explain
-from agentspec.grammar.schema_limits import MOST_BYTES, check_depth, check_limits
+from agentspec.grammar.schema_errors import THE_SCHEMA, explain
+from agentspec.grammar.schema_limits import MOST_BYTES, check_depth, check_grown, check_limits
+from agentspec.grammar.schema_numbers import check_numbers
 from agentspec.grammar.schema_parts import parts
 from agentspec.grammar.schema_rewrites import rewritten
+from agentspec.grammar.schema_shape import check_shape
 from agentspec.grammar.vocabulary import Vocabulary
 
 Schema = Mapping[str, Any] | type
@@ -45,7 +47,7 @@ def schema_guide(vocabulary: Vocabulary, schema: Schema, *, whitespace: Whitespa
     try:
         return compile_lark(vocabulary, f"start: {json_rule(plain, whitespace)}")
     except GrammarError as error:
-        raise GrammarError(explain(error, rewritten(plain), "the JSON schema")) from error.__cause__
+        raise GrammarError(explain(error, plain, "the JSON schema")) from error.__cause__
 
 
 def plain_schema(schema: Schema) -> dict[str, Any]:
@@ -75,19 +77,34 @@ def json_rule(schema: Mapping[str, Any], whitespace: Whitespace = "fixed") -> st
     try:
         text = json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise GrammarError(f"the JSON schema can't be written as JSON: {error}") from error
+        raise GrammarError(f"{THE_SCHEMA}can't be written as JSON: {error}") from error
     if len(text) > MOST_BYTES:
-        raise GrammarError(
-            f"the JSON schema can't be enforced: it has {len(text):,} bytes, at most {MOST_BYTES:,} may be"
-        )
+        raise GrammarError(f"{THE_SCHEMA}is too large: it has {len(text):,} bytes, at most {MOST_BYTES:,} may be")
     return _rule(text, whitespace)
 
 
 @lru_cache(maxsize=CACHED_GRAMMARS)
 def _rule(text: str, whitespace: Whitespace) -> str:
-    plain = rewritten(json.loads(text))
-    check_limits(plain)
+    plain = _checked(json.loads(text))
     return f"%json {json.dumps({**plain, 'x-guidance': _options(plain, whitespace)})}"
+
+
+def _checked(schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        check_shape(schema)
+        plain = rewritten(schema)
+        check_grown(plain)
+        check_limits(plain)
+        check_numbers(plain)
+    except GrammarError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise GrammarError(f"{THE_SCHEMA}is malformed: {_first_line(error)}") from error
+    return plain
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _options(schema: Mapping[str, Any], whitespace: Whitespace) -> dict[str, Any]:

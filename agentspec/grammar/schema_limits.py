@@ -12,8 +12,9 @@ from typing import Any
 
 from agentspec.errors import GrammarError
 from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
-from agentspec.grammar.schema_errors import refusal
+from agentspec.grammar.schema_errors import THE_SCHEMA, refusal
 from agentspec.grammar.schema_parts import parts, target
+from agentspec.grammar.schema_shape import check_shape
 
 MOST_BYTES = 512 * 1024
 """Of the schema as JSON text."""
@@ -21,6 +22,11 @@ MOST_BYTES = 512 * 1024
 MOST_DEPTH = 100
 """Objects and lists of the schema's own text inside each other."""
 
+_MOST_SIZE = 200_000
+"""Values, and a quarter of their text: what fits in `MOST_BYTES` has fewer, unless parts are shared."""
+
+_GROWS = 4
+_END = object()
 _MOST_OPTIONAL = 450
 _MOST_PATTERNS = 64
 _MOST_MULTIPLE = 10_000
@@ -28,17 +34,46 @@ _NOT_ALL = frozenset({"array", "object"})
 
 
 def check_depth(schema: object) -> None:
-    """See that the schema can be walked.
+    """See that the schema can be walked, and isn't too large to be.
 
     Raises:
-        GrammarError: It is nested too deep, or holds itself.
+        GrammarError: It is nested too deep, holds itself, or its parts are shared so often that it explodes.
     """
-    level = [schema]
-    for _ in range(MOST_DEPTH):
-        level = [inner for outer in level for inner in _inner(outer)]
-        if not level:
-            return
-    raise GrammarError(f"the JSON schema is nested more than {MOST_DEPTH} deep: use $defs and $ref for its parts")
+    _walk(schema, MOST_DEPTH, _MOST_SIZE)
+
+
+def check_grown(schema: object) -> None:
+    """See that saying a schema otherwise has not made it explode.
+
+    Raises:
+        GrammarError: It has.
+    """
+    _walk(schema, _GROWS * MOST_DEPTH, _GROWS * _MOST_SIZE)
+
+
+def _walk(schema: object, deepest: int, largest: int) -> None:
+    size, path, waiting = 0, [schema], [iter(_inner(schema))]
+    while waiting:
+        value = next(waiting[-1], _END)
+        if value is _END:
+            path.pop()
+            waiting.pop()
+            continue
+        if len(path) >= deepest:
+            raise GrammarError(f"{THE_SCHEMA}is nested more than {deepest} deep: use $defs and $ref for its parts")
+        size += _size(value)
+        if size > largest:
+            raise GrammarError(f"{THE_SCHEMA}is too large once written out: use $defs and $ref for what repeats")
+        if isinstance(value, Mapping | list | tuple):
+            if any(value is holder for holder in path):
+                raise GrammarError(f"{THE_SCHEMA}contains itself: use $ref")
+            path.append(value)
+            waiting.append(iter(_inner(value)))
+
+
+def _size(value: object) -> int:
+    texts = value if isinstance(value, Mapping) else (value,)
+    return 1 + sum(len(text) for text in texts if isinstance(text, str)) // 4
 
 
 def _inner(value: object) -> Iterable[object]:
@@ -48,11 +83,12 @@ def _inner(value: object) -> Iterable[object]:
 
 
 def check_limits(schema: Mapping[str, Any]) -> None:
-    """See that nothing in the schema makes its grammar explode, and that some document can be finished.
+    """See that it is well formed, that nothing in it makes its grammar explode, and that some document can be finished.
 
     Raises:
         GrammarError: The message names the keyword and its path.
     """
+    check_shape(schema)
     for path, part in parts(schema):
         _check_part(part, path)
     if not _Ends(schema).ends(schema):

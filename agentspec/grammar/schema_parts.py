@@ -34,29 +34,27 @@ def parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     seen: set[int] = set()
     waiting: list[tuple[str, object]] = [("$", schema)]
     while waiting:
-        for path, part in _inside(*waiting.pop(0)):
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
+        for path, part in _inside(*waiting.pop(0), seen):
             yield path, part
             reference = part.get("$ref")
             if isinstance(reference, str):
                 waiting.append((f"$.{reference[2:].replace('/', '.')}", target(schema, reference)))
 
 
-def _inside(path: str, schema: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if not isinstance(schema, Mapping):
+def _inside(path: str, schema: object, seen: set[int]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(schema, Mapping) or id(schema) in seen:
         return
+    seen.add(id(schema))
     yield path, schema
     for keyword, value in schema.items():
         if keyword in _SCHEMA_MAPS and isinstance(value, Mapping):
             for name, part in value.items():
-                yield from _inside(f"{path}.{keyword}.{name}", part)
+                yield from _inside(f"{path}.{keyword}.{name}", part, seen)
         elif keyword in _SCHEMA_LISTS and isinstance(value, list):
             for index, part in enumerate(value):
-                yield from _inside(f"{path}.{keyword}[{index}]", part)
+                yield from _inside(f"{path}.{keyword}[{index}]", part, seen)
         elif keyword in _ONE_SCHEMA:
-            yield from _inside(f"{path}.{keyword}", value)
+            yield from _inside(f"{path}.{keyword}", value, seen)
 
 
 def changed(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401 (JSON)
@@ -81,7 +79,7 @@ def target(root: Mapping[str, Any], reference: str) -> object:
     place: object = root
     for step in reference[2:].split("/") if reference != "#" else ():
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, list) and name.isdigit() and int(name) < len(place):
+        if isinstance(place, list) and name.isascii() and name.isdigit() and int(name) < len(place):
             place = place[int(name)]
         elif isinstance(place, Mapping):
             place = place.get(name)

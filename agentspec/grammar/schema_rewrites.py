@@ -12,12 +12,19 @@ from typing import Any
 
 from agentspec.grammar.schema_parts import changed, parts, target
 
+MOST_UNLIKE = 200
+"""Characters of a text that may be excluded: the pattern for all others grows with the square of it."""
+
+MOST_TOLD_APART = 64
+"""Alternatives of `oneOf` that are told apart by their required keys, each from every other."""
+
 _Part = dict[str, Any]
 _TYPES = ("null", "boolean", "object", "array", "number", "string")
 _DESCRIBES = frozenset({"$comment", "title", "description", "default", "examples", "deprecated"})
 _COMBINES = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas", "contains")
 _ANY_TEXT = ("binary", "password", "path")
 _MOST_CHOICES = 4
+_MOST_COMPARED = 1_000_000
 _YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _REAL_DATE = {"pattern": f"^(?:{_YEAR}-(?:0[13-9]-|1|02-[01]|02-2[0-8])|{_LEAP_YEAR}-02-29)"}
@@ -120,6 +127,8 @@ def _negate(part: _Part) -> _Part:
     rest = {keyword: value for keyword, value in part.items() if keyword != "not"}
     banned = _constants(part["not"])
     if banned is not None and isinstance(part.get("enum"), list):
+        if len(banned) * len(part["enum"]) > _MOST_COMPARED:
+            return part
         return {**rest, "enum": [value for value in part["enum"] if not _among(value, banned)]}
     opposite = _opposite(part["not"])
     return part if opposite is None else _with(rest, [opposite])
@@ -128,7 +137,9 @@ def _negate(part: _Part) -> _Part:
 def _tell_apart(part: _Part) -> _Part:
     """`oneOf` whose alternatives each require a key of their own: one has it, the others are without."""
     choices = part.get("oneOf")
-    if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
+    if not isinstance(choices, list) or len(choices) > MOST_TOLD_APART:
+        return part
+    if not all(isinstance(choice, Mapping) for choice in choices):
         return part
     needs = [set(choice["required"]) if isinstance(choice.get("required"), list) else set() for choice in choices]
     told = []
@@ -166,7 +177,7 @@ def _opposite_of(keyword: str, value: Any, schema: Mapping[str, Any]) -> _Part |
     if keyword == "required" and isinstance(value, list) and value:
         return {"anyOf": [{**_without([name]), "type": "object"} for name in value]}
     if keyword == "const" and (isinstance(value, str | bool) or value is None):
-        return _other_than(value)
+        return None if isinstance(value, str) and len(value) > MOST_UNLIKE else _other_than(value)
     if keyword == "anyOf" and isinstance(value, list):
         opposites = [_opposite(choice) for choice in value]
         return None if not opposites or None in opposites else {"allOf": opposites}
@@ -210,10 +221,11 @@ def _among(value: object, values: Sequence[object]) -> bool:
 
 def _constant_keys(choice: Mapping[str, Any]) -> bool:
     """Whether a required key's constants may tell the alternative apart already, with no document lost."""
-    properties, required = choice.get("properties"), choice.get("required", ())
+    properties, required = choice.get("properties"), choice.get("required")
     declared = properties if isinstance(properties, Mapping) else {}
     return any(
-        isinstance(declared.get(name), Mapping) and declared[name].keys() & {"const", "enum"} for name in required
+        isinstance(declared.get(name), Mapping) and declared[name].keys() & {"const", "enum"}
+        for name in (required if isinstance(required, list) else ())
     )
 
 

@@ -11,7 +11,6 @@ from agentspec.errors import ConfigError, GrammarError
 from agentspec.grammar.llg import LlgGuide, compile_lark
 from agentspec.grammar.schema import json_rule
 from agentspec.grammar.schema_errors import explain
-from agentspec.grammar.schema_rewrites import rewritten
 from agentspec.grammar.vocabulary import Vocabulary
 
 ToolChoice = str | Mapping[str, Any]
@@ -135,7 +134,7 @@ def _check(vocabulary: Vocabulary, tool: Tool) -> None:
     try:
         compile_lark(vocabulary, f"start: {json_rule(parameters)}")
     except GrammarError as error:
-        raise GrammarError(explain(error, rewritten(parameters), f"tool {tool.name!r}: its parameters")) from error
+        raise GrammarError(explain(error, parameters, f"tool {tool.name!r}: its parameters")) from error
 
 
 def closed(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ REFUSED = {
     "schemastore-abc-supply-plan-10.0.0": "'format' at $.properties.planNotes:",
     "schemastore-dependabot-2.0": "'uniqueItems' at $.definitions.update-types:",
     "schemastore-enonic-xp-api-8.0.0": "'uniqueItems' at $.properties.mount:",
-    "schemastore-enonic-xp-layout-8.0.0": "'unevaluatedProperties' at $.$defs.formFragmentDef:",
+    "schemastore-enonic-xp-layout-8.0.0": "'minimum' at $.$defs.longDef.properties.max:",
     "schemastore-modelparams": "'propertyNames' at $.definitions.Model.properties.params.items",
     "schemastore-utam-page-object": "'$ref' at $.definitions.pageObject.properties.selector:",
     "suite-patternProperties-1": "'patternProperties' at $:",
