@@ -24,6 +24,7 @@ def test_runs_name_round_and_source_where_there_are_no_colours_in_80_columns(she
 def test_colours_come_with_a_legend(shell, echo, monkeypatch):
     from rich.console import Console
 
+    monkeypatch.delenv("NO_COLOR", raising=False)
     console = Console(force_terminal=True, color_system="256", highlight=False, soft_wrap=True)
     monkeypatch.setattr("agentspec.cli.explain.out", console)
     shown = shell("explain", CAT)[1]
