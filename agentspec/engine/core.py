@@ -38,6 +38,23 @@ class _Part:
     places: list[Place]
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What all requests of a round share.
+
+    Attributes:
+        started: When it began.
+        decoding: Whether every row had just one pending token, so that the round tells what decoding costs.
+    """
+
+    started: float
+    propose_ms: float
+    forward_ms: float
+    rows: int
+    width: int
+    decoding: bool
+
+
 class EngineCore:
     """Owns the target, the slots and the running requests; belongs to one thread.
 
@@ -117,11 +134,18 @@ class EngineCore:
             proposed = perf_counter()
             logits = self._target.forward(rows).logits
             forwarded = perf_counter()
-            times = (1000 * (proposed - started), 1000 * (forwarded - proposed))
+            shared = _Round(
+                started,
+                propose_ms=1000 * (proposed - started),
+                forward_ms=1000 * (forwarded - proposed),
+                rows=len(rows),
+                width=sum(row.width for row in rows),
+                decoding=all(len(row.pending) == 1 for row in rows),
+            )
             for part in self._parts(requests, contexts, rows, logits):
-                self._finish_part(part, rows, times, started)
-            if all(len(row.pending) == 1 for row in rows):
-                self._controller.observe_forward(sum(row.width for row in rows), times[1], len(rows))
+                self._finish_part(part, shared)
+            if shared.decoding:
+                self._controller.observe_forward(shared.width, shared.forward_ms, shared.rows)
         self._retire()
 
     def fail(self, error: AgentSpecError) -> None:
@@ -199,13 +223,13 @@ class EngineCore:
             yield _Part(request, context, row, logits[start:end], request.places(row.draft))
             start = end
 
-    def _finish_part(self, part: _Part, rows: Sequence[Row], times: tuple[float, float], started: float) -> None:
+    def _finish_part(self, part: _Part, shared: _Round) -> None:
         request, row = part.request, part.row
         if not request.written:
             request.stats.prefill_tokens += len(row.pending)
         if not request.is_last_chunk(row):
             row.slot.commit(row, ())
-            request.stats.prefill_ms += 1000 * (perf_counter() - started)
+            request.stats.prefill_ms += 1000 * (perf_counter() - shared.started)
             return
         segment, segments = request.segment, request.segments(row.draft)
         try:
@@ -218,8 +242,6 @@ class EngineCore:
         path = outcome.path[: max(len(tokens) - 1, 0)]
         row.slot.commit(row, path)
         self._proposer.learn(part.context, row.draft, outcome)
-        total_ms = 1000 * (perf_counter() - started)
-        width = sum(each.width for each in rows)
         record = StepRecord(
             request.id,
             segment,
@@ -227,13 +249,14 @@ class EngineCore:
             segments,
             outcome.path[: len(tokens)],
             tokens,
-            len(rows),
-            width,
-            *times,
-            total_ms,
+            rows=shared.rows,
+            width=shared.width,
+            propose_ms=shared.propose_ms,
+            forward_ms=shared.forward_ms,
+            total_ms=1000 * (perf_counter() - shared.started),
         )
         request.stats.add(record)
-        if all(len(each.pending) == 1 for each in rows):
+        if shared.decoding:
             self._controller.observe(record)
         request.tell(record, self._logprobs(part, outcome.path, tokens))
 
