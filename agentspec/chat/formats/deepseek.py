@@ -60,31 +60,23 @@ def _read(tape: Tape, calls: Calls) -> Steps[None]:
     yield from tape.starts(CLOSE)
 
 
-# R1 and models that were taught by it sometimes leave the outer marker out.
-_OPENINGS = (Opening(OPEN), Opening(CALL, enforced=False))
-DEEPSEEK = ToolFormat(
-    name="deepseek",
-    openings=_OPENINGS,
-    marks=CallMarks(opens=(OPEN,), closes=(CLOSE,), name_after=(NAME,)),
-    syntax=f"it in this form, with one block from {CALL} to {END} for each call:\n{OPEN}{_FENCED[0]}name{_FENCED[1]}"
-    f"arguments as a JSON object{_FENCED[2]}{CLOSE}",
-    grammar="deepseek.lark",
-    rules=partial(_rules, _FENCED),
-    write=partial(_write, _FENCED),
-    read=_read,
-    within=(NAME, END),
-    hints=(NAME, "```json"),
-)
-DEEPSEEK_V31 = ToolFormat(
-    name="deepseek_v31",
-    openings=_OPENINGS,
-    marks=CallMarks(opens=(OPEN,), closes=(CLOSE,), name_after=(CALL,)),
-    syntax=f"it in this form, with one block from {CALL} to {END} for each call:\n{OPEN}{CALL}name{NAME}"
-    f"arguments as a JSON object{END}{CLOSE}",
-    grammar="deepseek.lark",
-    rules=partial(_rules, _BARE),
-    write=partial(_write, _BARE),
-    read=_read,
-    within=(NAME, END),
-    hints=(NAME,),
-)
+def _format(name: str, parts: tuple[str, str, str, str], *, name_after: str, hints: tuple[str, ...]) -> ToolFormat:
+    before, middle, behind, _ = parts
+    return ToolFormat(
+        name=name,
+        # R1 and models that were taught by it sometimes leave the outer marker out.
+        openings=(Opening(OPEN), Opening(CALL, enforced=False)),
+        marks=CallMarks(opens=(OPEN,), closes=(CLOSE,), name_after=(name_after,)),
+        syntax=f"it in this form, with one block from {CALL} to {END} for each call:\n"
+        f"{OPEN}{before}name{middle}arguments as a JSON object{behind}{CLOSE}",
+        grammar="deepseek.lark",
+        rules=partial(_rules, parts),
+        write=partial(_write, parts),
+        read=_read,
+        within=(NAME, END),
+        hints=hints,
+    )
+
+
+DEEPSEEK = _format("deepseek", _FENCED, name_after=NAME, hints=(NAME, "```json"))
+DEEPSEEK_V31 = _format("deepseek_v31", _BARE, name_after=CALL, hints=(NAME,))
