@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from agentspec.acceptance import AcceptanceTable, YieldTable
 from agentspec.cost import ONE_WIDTH, CostTable, DraftTimes
-from agentspec.draft import ROOT, Draft
+from agentspec.draft import Draft
 from agentspec.segments import Segment
 from agentspec.trace import StepRecord
 
@@ -108,16 +108,14 @@ class SpeculationController:
         """
         if not len(draft):
             return draft
-        reach: list[float] = []
-        for node, (parent, depth) in enumerate(zip(draft.parents, draft.depths(), strict=True)):
-            chance = self._accepted.chance(draft.sources[node], segments[node], draft.scores[node], depth)
-            reach.append(chance if parent == ROOT else chance * reach[parent])
+        depths = draft.depths()
+        reach = draft.reach(list(map(self._accepted.chance, draft.sources, segments, draft.scores, depths)))
         order = sorted(range(len(draft)), key=lambda node: -reach[node])
         gains = [reach[node] for node in order[: self._max_draft]]
         size = best_size(gains, self._round_cost(rows), self._pace(segments[0], rows))
         if size < len(gains):
             cut = order[size]
-            size += self._node_probes.due((draft.sources[cut], segments[cut], len(draft.path(cut))))
+            size += self._node_probes.due((draft.sources[cut], segments[cut], 1 + depths[cut]))
         return draft if size == len(draft) else draft.cut(order[:size])
 
     def observe(self, record: StepRecord) -> None:

@@ -70,11 +70,11 @@ class Draft:
             depths.append(0 if parent == ROOT else depths[parent] + 1)
         return tuple(depths)
 
-    def reach(self) -> tuple[float, ...]:
-        """Each node's chance of being accepted at all: the product of the scores on its path."""
+    def reach(self, chances: Sequence[float] | None = None) -> tuple[float, ...]:
+        """Each node's chance of being accepted at all: the product of chances on its path, by default the scores."""
         reach: list[float] = []
-        for parent, score in zip(self.parents, self.scores, strict=True):
-            reach.append(score if parent == ROOT else reach[parent] * score)
+        for parent, chance in zip(self.parents, self.scores if chances is None else chances, strict=True):
+            reach.append(chance if parent == ROOT else reach[parent] * chance)
         return tuple(reach)
 
     def cut(self, keep: Iterable[int]) -> Draft:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from agentspec.draft import ROOT, Draft
 from agentspec.segments import Segment
@@ -114,6 +114,14 @@ class Stats:
         self.accepted.update(other.accepted)
         for segment, counts in other.segments.items():
             self.segments.setdefault(segment, Counter()).update(counts)
+
+    @classmethod
+    def of(cls, parts: Iterable[Stats]) -> Self:
+        """The sums over several requests."""
+        whole = cls()
+        for part in parts:
+            whole.merge(part)
+        return whole
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for reports and JSON."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROWS = [
-    ["errors", "config", "segments", "segment_reader", "segmenter", "draft", "verify", "cache", "progress"],
+    ["errors", "config", "segments", "segment_reader", "segmenter", "draft", "verify", "cache", "figures", "progress"],
     ["grammar.base", "models.base", "trace", "acceptance", "cost", "control"],
     ["grammar", "sampling", "models", "proposers"],
     ["engine"],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from agentspec.bench.measure import DRAFTED, OTHERS, OURS, PLAIN, Measurement
 from agentspec.bench.tasks import CATEGORIES
+from agentspec.figures import median_of
 from agentspec.trace import Stats
 
 THEIRS = OTHERS["plain"]
@@ -63,7 +63,7 @@ def summarize(measurements: Sequence[Measurement]) -> dict[str, dict[str, Any]]:
 
 def _category(sides: Sequence[Contestants]) -> dict[str, Any]:
     first = [side for side in sides if side.by_mode[OURS].run == 0]
-    ours = {mode: _merged(side.by_mode[mode] for side in sides) for mode in MODES if mode in sides[0].by_mode}
+    ours = {mode: _stats(side.by_mode[mode] for side in sides) for mode in MODES if mode in sides[0].by_mode}
     return {
         "tokens": ours[OURS].tokens,
         "identical": all(side.identical for side in sides),
@@ -79,7 +79,7 @@ def _category(sides: Sequence[Contestants]) -> dict[str, Any]:
 
 def _rates(sides: Sequence[Contestants], rate: Rate) -> dict[str, float | None]:
     modes = [mode for mode in (*MODES, *OTHERS.values()) if mode in sides[0].by_mode]
-    return {mode: _median(side.rate(mode, rate) for side in sides) for mode in modes}
+    return {mode: median_of(side.rate(mode, rate) for side in sides) for mode in modes}
 
 
 def _ratios(sides: Sequence[Contestants], rate: Rate) -> dict[str, float | None]:
@@ -87,20 +87,11 @@ def _ratios(sides: Sequence[Contestants], rate: Rate) -> dict[str, float | None]
     pairs = [(mode, PLAIN) for mode in ours]
     if THEIRS in sides[0].by_mode:
         pairs += [(mode, other) for mode in ours for other in (THEIRS, BEST)] + [(PLAIN, THEIRS)]
-    return {f"{above} / {below}": _median(side.ratio(above, below, rate) for side in sides) for above, below in pairs}
+    return {f"{above} / {below}": median_of(side.ratio(above, below, rate) for side in sides) for above, below in pairs}
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(median(known), 3) if known else None
-
-
-def _merged(runs: Iterable[Measurement]) -> Stats:
-    whole = Stats()
-    for run in runs:
-        if run.stats:
-            whole.merge(run.stats)
-    return whole
+def _stats(runs: Iterable[Measurement]) -> Stats:
+    return Stats.of(run.stats for run in runs if run.stats)
 
 
 def _outside(stats: Stats) -> float | None:

@@ -23,15 +23,14 @@ class Detokenizer:
             vocabulary: Of the model that writes.
             visible: Names of control tokens that show as text, such as a format's markers.
         """
-        self._tokens = vocabulary.tokens
+        self._text = vocabulary.text
         names = set(visible)
         self._visible = {token: name.encode() for token, name in vocabulary.special.items() if name in names}
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def feed(self, token: int) -> str:
         """The characters that `token` completes."""
-        text = self._tokens[token] if token < len(self._tokens) else b""
-        return self._decoder.decode(text or self._visible.get(token, b""))
+        return self._decoder.decode(self._text(token) or self._visible.get(token, b""))
 
     def finish(self) -> str:
         """What is left at the end: one U+FFFD if a character was cut off."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from llguidance import LLMatcher, regex_to_lark
+from numpy.typing import NDArray
 
 from agentspec.errors import GrammarDeadEndError, GrammarError, check_text
 from agentspec.grammar.base import Mask
@@ -221,8 +222,26 @@ def allows(mask: Mask, token: int) -> bool:
 
 def pack(vocabulary: Vocabulary, tokens: frozenset[int]) -> Mask:
     """The mask of just these tokens."""
-    bits = np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
+    bits = _no_bits(vocabulary)
     bits[list(tokens)] = 1
+    return _packed(bits)
+
+
+def all_but(vocabulary: Vocabulary, tokens: Sequence[int]) -> Mask | None:
+    """The mask of all tokens but these; None if there are none of these."""
+    if not tokens:
+        return None
+    bits = _no_bits(vocabulary)
+    bits[: len(vocabulary)] = 1
+    bits[list(tokens)] = 0
+    return _packed(bits)
+
+
+def _no_bits(vocabulary: Vocabulary) -> NDArray[np.uint8]:
+    return np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
+
+
+def _packed(bits: NDArray[np.uint8]) -> Mask:
     mask: Mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
     mask.flags.writeable = False
     return mask

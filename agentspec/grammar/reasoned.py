@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agentspec.grammar.base import Cursor, Mask
-from agentspec.grammar.llg import EndCursor, pack
+from agentspec.grammar.llg import EndCursor, all_but, pack
 from agentspec.grammar.spelling import Spelling, overlap
-from agentspec.grammar.until import Resumable, all_but
+from agentspec.grammar.until import Resumable
 from agentspec.segments import Segment
 
 
@@ -74,13 +74,10 @@ class Reasoned:
     def thinking(self, seen: bytes) -> Mask | None:
         """What may come within the thoughts, with some first bytes of the closing marker out."""
         if seen not in self._masks:
-            ends = tuple(self._close[i:] for i in range(1, len(seen) + 1) if seen.endswith(self._close[:i]))
-            wrong = [] if self.may_end else list(self.spelling.vocabulary.eos)
-            for token in self.spelling.holding(self._close[-1:]):
-                text = self.spelling.text(token)
-                if (text.startswith(ends) or self._close in text) and self.think(seen + text) is None:
-                    wrong.append(token)
-            self._masks[seen] = all_but(self.spelling.vocabulary, wrong)
+            closing = self.spelling.closing(self._close, seen)
+            wrong = [token for token in closing if self.think(seen + self.spelling.text(token)) is None]
+            ends = () if self.may_end else self.spelling.vocabulary.eos
+            self._masks[seen] = all_but(self.spelling.vocabulary, [*ends, *wrong])
         return self._masks[seen]
 
     def leading(self, seen: bytes) -> frozenset[int]:

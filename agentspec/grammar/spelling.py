@@ -32,7 +32,7 @@ class Spelling:
         """What the token spells; nothing for other control tokens."""
         if token in self.controls:
             return self.controls[token].encode()
-        return self.vocabulary.tokens[token] if 0 <= token < len(self.vocabulary) else b""
+        return self.vocabulary.text(token)
 
     def tokens(self, text: bytes) -> list[int] | None:
         """Tokens that spell it, markers as control tokens where there are any; None if it ends within a character."""
@@ -61,6 +61,13 @@ class Spelling:
         """The tokens whose text has `part` in it."""
         controls = (token for token, name in self.controls.items() if part in name.encode())
         return [*_holding(self.vocabulary, part), *controls]
+
+    def closing(self, marker: bytes, seen: bytes) -> list[int]:
+        """The tokens that may complete `marker` behind `seen`."""
+        size = min(len(seen), len(marker) - 1)
+        ends = tuple(marker[i:] for i in range(1, size + 1) if seen.endswith(marker[:i]))
+        texts = ((token, self.text(token)) for token in self.holding(marker[-1:]))
+        return [token for token, text in texts if text.startswith(ends) or marker in text]
 
     def _apart(self, text: str) -> Sequence[str]:
         return [part for part in (self._names.split(text) if self._names else [text]) if part]

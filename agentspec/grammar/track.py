@@ -35,18 +35,12 @@ class TrackedGuide:
         self.segmenter = segmenter
         self._guesses = tuple(guesses)
         self._guide = guide
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._start = start or segmenter.start()
 
     def start(self) -> TrackedCursor:
         """The place before the first token."""
         return TrackedCursor(self, self._guide.start(), self._start)
-
-    def text(self, token: int) -> bytes:
-        """What a token looks like to the segmenter."""
-        tokens = self._vocabulary.tokens
-        text = tokens[token] if 0 <= token < len(tokens) else b""
-        return text or self._vocabulary.special.get(token, "").encode()
 
     def guessed(self, before: TrackedCursor, token: int, place: Place) -> tuple[Cursor, ...]:
         """The guesses that still fit after `token`, for a cursor that nothing holds."""
@@ -55,7 +49,7 @@ class TrackedGuide:
         if before.place.stack:
             following = (guess.advance(token) for guess in before.guesses)
         elif place.stack == "{":
-            begun = self.text(token)
+            begun = self.vocabulary.spelled(token)
             following = (guess.after(begun[begun.find(b"{") :]) for guess in self._guesses)
         else:
             return ()
@@ -105,7 +99,7 @@ class TrackedCursor:
         if inner is None:
             return None
         guide = self._guide
-        place = guide.segmenter.advance(self.place, guide.text(token))
+        place = guide.segmenter.advance(self.place, guide.vocabulary.spelled(token))
         guesses = guide.guessed(self, token, place) if inner.mask() is None else ()
         return TrackedCursor(guide, inner, place, guesses)
 

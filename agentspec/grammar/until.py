@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from agentspec.grammar.base import Cursor, Guide, Mask
-from agentspec.grammar.llg import EndCursor, LlgGuide
+from agentspec.grammar.llg import EndCursor, LlgGuide, all_but
 from agentspec.grammar.spelling import Spelling, overlap
-from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segments import Segment
 
 _BLANK = b" \t\r\n"
@@ -106,15 +103,8 @@ class UntilCall:
 
     def _closing(self, state: _State) -> list[int]:
         """The tokens that may complete a marker."""
-        found: list[int] = []
-        for marker in (*self._anywhere, *(self._first if state.at_start else ())):
-            size = min(len(state.seen), len(marker) - 1)
-            ends = tuple(marker[i:] for i in range(1, size + 1) if state.seen.endswith(marker[:i]))
-            for token in self.spelling.holding(marker[-1:]):
-                text = self.spelling.text(token)
-                if text.startswith(ends) or marker in text:
-                    found.append(token)
-        return found
+        markers = (*self._anywhere, *(self._first if state.at_start else ()))
+        return [token for marker in markers for token in self.spelling.closing(marker, state.seen)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +144,3 @@ class _Text:
             return EndCursor(self._guide.spelling.vocabulary)
         following = self._guide.follow(self._state, self._guide.spelling.text(token))
         return self if isinstance(following, _Text) and following._state == self._state else following
-
-
-def all_but(vocabulary: Vocabulary, tokens: Sequence[int]) -> Mask | None:
-    """The mask of all tokens but these; None if there are none of these."""
-    if not tokens:
-        return None
-    bits = np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
-    bits[: len(vocabulary)] = 1
-    bits[list(tokens)] = 0
-    mask: Mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
-    mask.flags.writeable = False
-    return mask

@@ -127,6 +127,14 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def text(self, token: int) -> bytes:
+        """The token's bytes; none where it is no text or the id is outside the vocabulary."""
+        return self.tokens[token] if 0 <= token < len(self.tokens) else b""
+
+    def spelled(self, token: int) -> bytes:
+        """The token's bytes, or a control token's name."""
+        return self.text(token) or self.special.get(token, "").encode()
+
     def encode(self, text: str) -> list[int]:
         """Split `text`, all of it plain text: a control token's name in it is spelled out, never the token itself."""
         split = self._encode or self.engine.greedy_tokenize

@@ -175,8 +175,7 @@ class Asker:
 
     def spell(self, token: int) -> bytes:
         """A token's text as bytes, not always whole characters; a control token's name."""
-        tokens = self._vocabulary.tokens
-        return (tokens[token] if token < len(tokens) else b"") or self._vocabulary.special.get(token, "").encode()
+        return self._vocabulary.spelled(token)
 
     def _guide(self, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
         parallel = ask.options.get("parallel_tool_calls", True)

@@ -68,7 +68,7 @@ class GrammarProposer:
         habits.extend(context.tokens, len(context.tokens) - context.guessed)
         before = (*context.tokens[-2:], *frame)[-2:]
         paths = self._paths(cursor, allowed, habits.behind(before), room=context.budget - len(frame))
-        return self._tree(frame, paths, habits, before)
+        return Draft.chain(frame, self.name, _FORCED).then(self._tree(paths, habits, before))
 
     def _paths(self, cursor: Cursor, allowed: Sequence[int], seen: Mapping[int, int], *, room: int) -> list[Path]:
         """The texts that may come, each split into at most `room` tokens."""
@@ -91,9 +91,11 @@ class GrammarProposer:
             return path
         return split[:room] if _walk(cursor, split) is not None else path
 
-    def _tree(self, frame: Path, paths: Sequence[Path], habits: Habits, before: Path) -> Draft:
-        """The frame, and under it the paths, each place's likeliest token first."""
-        tokens, parents, scores = list(frame), list(range(ROOT, len(frame) - 1)), [_FORCED] * len(frame)
+    def _tree(self, paths: Sequence[Path], habits: Habits, before: Path) -> Draft:
+        """The paths, each place's likeliest token first."""
+        tokens: list[int] = []
+        parents: list[int] = []
+        scores: list[float] = []
 
         def grow(parent: int, tails: Sequence[Path], before: Path) -> None:
             groups: dict[int, list[Path]] = {}
@@ -107,7 +109,7 @@ class GrammarProposer:
                 scores.append(shares[token])
                 grow(len(tokens) - 1, groups[token], (*before, token)[-2:])
 
-        grow(len(frame) - 1, paths, before)
+        grow(ROOT, paths, before)
         return Draft(tuple(tokens), tuple(parents), tuple(scores), (self.name,) * len(tokens))
 
 

@@ -154,9 +154,8 @@ class FrameReader:
         return gap
 
     def _append(self, tokens: Sequence[int]) -> None:
-        texts = self._vocabulary.tokens
         for token in tokens:
-            self._text += (texts[token] if 0 <= token < len(texts) else b"") or _BORDER
+            self._text += self._vocabulary.text(token) or _BORDER
             self._ends.append(len(self._text))
         self._tokens += tokens
 

@@ -22,10 +22,10 @@ def respelled(vocabulary: Vocabulary, tokens: Sequence[int], respell: Callable[[
         tokens: Of the text.
         respell: `escaped` or `unescaped`.
     """
-    texts, spelled = vocabulary.tokens, list[int]()
-    for plain, run in groupby(tokens, key=lambda token: 0 <= token < len(texts) and bool(texts[token])):
+    spelled: list[int] = []
+    for plain, run in groupby(map(vocabulary.text, tokens), key=bool):
         if plain:
-            text = b"".join(texts[token] for token in run).decode(errors="replace")
+            text = b"".join(run).decode(errors="replace")
             new = respell(text)
             spelled += vocabulary.encode(new) if new != text else ()
         spelled.append(BORDER)
@@ -44,8 +44,7 @@ def unescaped(text: str) -> str:
 
 def writes_escaped(vocabulary: Vocabulary, tokens: Sequence[int]) -> bool | None:
     """Whether the last line break was written as JSON's escape; None: there is none, nor an escaped quotation mark."""
-    texts = vocabulary.tokens
-    text = b"".join(texts[token] for token in tokens if 0 <= token < len(texts))
+    text = b"".join(map(vocabulary.text, tokens))
     plain = text.rfind(b"\n")
     escape = max(text.rfind(rb"\n"), text.rfind(rb"\""))
     return None if plain == escape else escape > plain

@@ -10,12 +10,13 @@ from typing import Literal, Protocol
 
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, GrammarError, PromptError
+from agentspec.figures import median_of, ratio
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.report import Report
-from agentspec.replay.turn_report import Fixed, TurnReport, ratio
+from agentspec.replay.turn_report import Fixed, TurnReport
 from agentspec.replay.turns import Recording, Skipped, Turn
 from agentspec.trace import Stats
 
@@ -185,8 +186,7 @@ def _seconds(stats: Stats) -> float:
 
 def _relative(theirs: Sequence[float], ours: Sequence[float]) -> float | None:
     """The median of ratios of runs side by side."""
-    ratios = [found for pair in zip(theirs, ours, strict=True) if (found := ratio(*pair)) is not None]
-    return round(median(ratios), 3) if ratios else None
+    return median_of(map(ratio, theirs, ours))
 
 
 def _reason(error: Exception) -> str:

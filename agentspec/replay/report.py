@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,7 @@ class Report:
     @property
     def wire(self) -> dict[str, Any]:
         """As `agentspec replay --json` prints it."""
-        stats = _merged([turn.stats for turn in self.turns])
+        stats = Stats.of(turn.stats for turn in self.turns)
         return {
             "turns": [turn.wire for turn in self.turns],
             "total": self.total,
@@ -85,10 +85,3 @@ def disturbed(total: Mapping[str, Any]) -> bool:
 def faster(speedup: float) -> str:
     """A ratio of times in words."""
     return f"{speedup:.1f}x faster" if speedup >= 1 else f"{1 / speedup:.1f}x slower"
-
-
-def _merged(parts: Sequence[Stats]) -> Stats:
-    whole = Stats()
-    for part in parts:
-        whole.merge(part)
-    return whole

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from statistics import median
+from collections.abc import Sequence
 from typing import Any
 
-from agentspec.replay.turn_report import TurnReport, ratio
+from agentspec.figures import median_of, ratio
+from agentspec.replay.turn_report import TurnReport
 
 
 def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
         "seconds": round(seconds, 4),
         "plain_seconds": round(plain, 4),
         "speedup": ratio(plain, seconds),
-        "median_speedup": _median(turn.speedup for turn in turns),
+        "median_speedup": median_of(turn.speedup for turn in turns),
         "identical": all(turn.identical for turn in turns),
         **({"budgets": budgets} if (budgets := _budgets(turns, tokens, seconds)) else {}),
     }
@@ -52,10 +52,5 @@ def _budgets(turns: Sequence[TurnReport], tokens: int, seconds: float) -> dict[s
         },
         "best": best,
         "adaptive_to_best": ratio(took[best], seconds),
-        "median_adaptive_to_best": _median(turn.fixed[best].relative for turn in turns),
+        "median_adaptive_to_best": median_of(turn.fixed[best].relative for turn in turns),
     }
-
-
-def _median(ratios: Iterable[float | None]) -> float | None:
-    known = [each for each in ratios if each is not None]
-    return round(median(known), 3) if known else None

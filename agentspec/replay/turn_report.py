@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentspec.figures import ratio
 from agentspec.replay.categories import Category
 from agentspec.trace import Stats, by_source
 
@@ -100,11 +101,6 @@ class TurnReport:
             "by_segment": segments_wire(self.stats),
             **fixed,
         }
-
-
-def ratio(above: float, below: float) -> float | None:
-    """Rounded as reports show ratios; None where there is nothing to divide by."""
-    return round(above / below, 3) if below else None
 
 
 def segments_wire(stats: Stats) -> dict[str, dict[str, float | None]]:
