@@ -22,7 +22,7 @@ ROWS = [
     ["engine"],
     ["chat", "testing"],
     ["local", "replay", "explain", "bench"],
-    ["chat_models", "langchain", "cli", "__main__"],
+    ["chat_models", "langchain", "server", "cli", "__main__"],
 ]
 ONLY_IN = {  # third-party package: the only places that may import it
     "torch": ["sampling", "models", "proposers.model", "testing"],
@@ -31,6 +31,9 @@ ONLY_IN = {  # third-party package: the only places that may import it
     "outlines": ["grammar"],
     "langchain_core": ["chat_models", "langchain"],
     "typer": ["cli"],
+    "fastapi": ["server"],
+    "openai": ["server"],
+    "uvicorn": ["server"],
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "agentspec"
 MODULES = {

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from agentspec import __version__
-from agentspec.cli import bench, demo, env, explain, generate, models, replay
+from agentspec.cli import bench, demo, env, explain, generate, models, replay, serve
 from agentspec.cli.console import err, out, print_error
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("generate")(generate.generate)
+app.command("serve")(serve.serve)
 app.command("explain")(explain.explain)
 app.command("replay")(replay.replay)
 app.command("bench")(bench.bench)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -20,6 +21,7 @@ from agentspec.local.ask import Ask, Asker, Options, Prompt
 from agentspec.local.load import Placement, load_models
 from agentspec.local.reader import Reader
 from agentspec.local.result import Result, StreamEvent
+from agentspec.local.streams import AsyncStream, LoopQueue, Stream, cancel, drain
 from agentspec.proposers.base import Proposer
 
 
@@ -105,9 +107,9 @@ class Engine:
         queues: list[SimpleQueue[Event]] = [SimpleQueue() for _ in orders]
         tickets = self._submit(orders, [queue.put for queue in queues])
         try:
-            results = [_drain(queue, reader) for queue, reader in zip(queues, readers, strict=True)]
+            results = [drain(queue, reader) for queue, reader in zip(queues, readers, strict=True)]
         except BaseException:
-            _cancel(tickets)
+            cancel(tickets)
             raise
         return replace(results[0], alternatives=tuple(results[1:]))
 
@@ -118,40 +120,39 @@ class Engine:
 
         The request starts at once and is cancelled when the iterator is closed.
         """
-        orders, (reader,) = self._read(prompt, params, options, most=1)
+        _check_one(params)
+        orders, (reader,) = self._read(prompt, params, options)
         queue: SimpleQueue[Event] = SimpleQueue()
         tickets = self._submit(orders, [queue.put])
-        return _Stream(queue, reader, tickets)
+        return Stream(queue, reader, tickets)
 
     async def agenerate(
         self, prompt: Prompt, params: SamplingParams | None = None, **options: Unpack[Options]
     ) -> Result:
         """`generate` without blocking the event loop; cancelling the task cancels the request."""
-        orders, readers = await asyncio.to_thread(self._read, prompt, params, options)
-        queues = [_LoopQueue() for _ in orders]
-        tickets = self._submit(orders, [queue.put for queue in queues])
-        try:
-            results = [await queue.drain(reader) for queue, reader in zip(queues, readers, strict=True)]
-        except BaseException:
-            _cancel(tickets)
-            raise
-        return replace(results[0], alternatives=tuple(results[1:]))
+        return await (await self.start(prompt, params, **options)).whole()
 
     async def astream(
         self, prompt: Prompt, params: SamplingParams | None = None, **options: Unpack[Options]
     ) -> AsyncIterator[StreamEvent]:
         """`stream` without blocking the event loop."""
-        orders, (reader,) = await asyncio.to_thread(self._read, prompt, params, options, most=1)
-        queue = _LoopQueue()
-        tickets = self._submit(orders, [queue.put])
-        try:
-            result = None
-            while result is None:
-                event = reader.read(await queue.get())
-                result = event.result
+        _check_one(params)
+        async with aclosing(await self.start(prompt, params, **options)) as events:
+            async for event in events:
                 yield event
-        finally:
-            _cancel(tickets)
+
+    async def start(
+        self, prompt: Prompt, params: SamplingParams | None = None, **options: Unpack[Options]
+    ) -> AsyncStream:
+        """Start a request and return the events of its answers, of all `n` as they come: each tells its `index`.
+
+        What can't be used is refused here, before anything is written. Arguments and errors as for `generate`. Close
+        the events to cancel the request.
+        """
+        orders, readers = await asyncio.to_thread(self._read, prompt, params, options)
+        queue = LoopQueue()
+        tickets = self._submit(orders, [partial(queue.put, index) for index in range(len(orders))])
+        return AsyncStream(queue, readers, tickets, prompt_tokens=len(orders[0].prompt))
 
     def count_tokens(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]] = ()) -> int:
         """How many tokens a prompt has for this model."""
@@ -174,14 +175,11 @@ class Engine:
         self.close()
 
     def _read(
-        self, prompt: Prompt, params: SamplingParams | None, options: Options, *, most: int | None = None
+        self, prompt: Prompt, params: SamplingParams | None, options: Options
     ) -> tuple[list[Order], list[Reader]]:
-        params = params or SamplingParams()
-        if most is not None and params.n > most:
-            raise ConfigError(f"a stream has one answer, not n={params.n}: use generate, or several streams")
         if options.get("speculate") is None:
             options = {**options, "speculate": self._speculate}
-        return self._asker.read(Ask(prompt, params, options))
+        return self._asker.read(Ask(prompt, params or SamplingParams(), options))
 
     def _submit(self, orders: Sequence[Order], listeners: Sequence[Callable[[Event], None]]) -> list[Ticket]:
         return [
@@ -190,65 +188,6 @@ class Engine:
         ]
 
 
-class _LoopQueue:
-    """Events that the engine's thread puts in and a coroutine of the current loop takes out."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Event] = asyncio.Queue()
-
-    def put(self, event: Event) -> None:
-        # A loop that was closed in the meantime has nobody left to tell.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
-
-    async def get(self) -> Event:
-        return await self._queue.get()
-
-    async def drain(self, reader: Reader) -> Result:
-        result = None
-        while result is None:
-            result = reader.read(await self.get()).result
-        return result
-
-
-def _drain(queue: SimpleQueue[Event], reader: Reader) -> Result:
-    result = None
-    while result is None:
-        result = reader.read(queue.get()).result
-    return result
-
-
-class _Stream(Iterator[StreamEvent]):
-    """One answer's events; left early, closed or dropped, it cancels the request."""
-
-    def __init__(self, queue: SimpleQueue[Event], reader: Reader, tickets: Sequence[Ticket]) -> None:
-        self._queue, self._reader, self._tickets = queue, reader, tickets
-        self._over = False
-
-    def __next__(self) -> StreamEvent:
-        if self._over:
-            raise StopIteration
-        try:
-            self._tickets[0].check()
-            event = self._reader.read(self._queue.get())
-        except BaseException:
-            self.close()
-            raise
-        self._over = event.result is not None
-        return event
-
-    def close(self) -> None:
-        """End the request within a round, if it still runs."""
-        if not self._over:
-            self._over = True
-            _cancel(self._tickets)
-
-    def __del__(self) -> None:
-        self.close()
-
-
-def _cancel(tickets: Sequence[Ticket]) -> None:
-    """Cancel what still runs; harmless for what is over."""
-    for ticket in tickets:
-        ticket.cancel()
+def _check_one(params: SamplingParams | None) -> None:
+    if params is not None and isinstance(params, SamplingParams) and params.n > 1:
+        raise ConfigError(f"a stream has one answer, not n={params.n}: use generate, start, or several streams")

@@ -69,7 +69,8 @@ class StreamEvent:
         deltas: The same as parts of the message.
         tokens: The tokens behind it; held-back text may come later than its tokens.
         logprobs: One for each token, if they were asked for.
-        result: The whole answer, in the last event only.
+        result: The whole answer, in its last event only.
+        index: Which of the `n` answers, from 0.
     """
 
     text: str
@@ -77,3 +78,4 @@ class StreamEvent:
     tokens: tuple[int, ...]
     logprobs: tuple[TokenLogprobs, ...] = ()
     result: Result | None = None
+    index: int = 0

@@ -1,0 +1,139 @@
+"""The application: routes, who may use them, and the model that is loaded behind them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse
+from openai.types import Model
+from starlette.exceptions import HTTPException
+
+from agentspec import __version__
+from agentspec.config import EngineConfig
+from agentspec.errors import AgentSpecError
+from agentspec.server.desk import Desk
+from agentspec.server.door import PROBLEMS, Door, desk_for
+from agentspec.server.limits import BodyLimit
+from agentspec.server.openai import chat
+from agentspec.server.openai.wire import error_body
+from agentspec.server.problems import Problem, problem_of
+from agentspec.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from agentspec.local.engine import Engine
+
+_ROUTERS = (chat.router,)
+
+
+def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: EngineConfig | None = None) -> FastAPI:
+    """The endpoint as an ASGI application.
+
+    It answers at once; until the model is loaded `/health` and all that needs the model say 503.
+
+    Args:
+        load: Loads the engine; called once, in a thread, when the application starts. Its engine is closed with it.
+        settings: Names, limits and who may come in.
+        config: That the engine is loaded with.
+    """
+    max_running = (config or EngineConfig()).max_running
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        loading = asyncio.create_task(_load(app, load, max_running))
+        try:
+            yield
+        finally:
+            await _unload(app, loading)
+
+    app = FastAPI(title="agentspec", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.settings, app.state.desk, app.state.failure = settings, None, None
+    app.state.started, app.state.respond = int(time()), respond
+    for router in _ROUTERS:
+        app.include_router(router)
+    _add_own_routes(app)
+    _add_handlers(app)
+    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
+    app.add_middleware(Door, settings=settings)
+    if settings.cors:
+        app.add_middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["*"], allow_headers=["*"])
+    return app
+
+
+def respond(request: Request, problem: Problem) -> JSONResponse:
+    """A problem as the API of the request's path tells it."""
+    headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
+    if problem.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(error_body(problem), problem.status, headers)
+
+
+async def _load(app: FastAPI, load: Callable[[], Engine], max_running: int) -> None:
+    try:
+        engine = await asyncio.to_thread(load)
+    except Exception as error:
+        app.state.failure = error
+        raise
+    app.state.desk = Desk(engine, app.state.settings, max_running=max_running)
+
+
+async def _unload(app: FastAPI, loading: asyncio.Task[None]) -> None:
+    with suppress(Exception):
+        await loading
+    if app.state.desk is not None:
+        await asyncio.to_thread(app.state.desk.engine.close)
+
+
+def _add_own_routes(app: FastAPI) -> None:
+    @app.get("/health", responses={503: {"description": "The model is still being loaded, or could not be"}})
+    async def health(request: Request) -> JSONResponse:
+        """Whether requests can be answered."""
+        desk: Desk | None = request.app.state.desk
+        if desk is not None:
+            return JSONResponse({"status": "ok", "running": desk.running, "waiting": desk.waiting})
+        return JSONResponse({"status": "failed" if request.app.state.failure else "loading"}, 503)
+
+    @app.get("/v1/models", responses=PROBLEMS)
+    async def models(request: Request) -> dict[str, Any]:
+        """The names that the model goes by."""
+        return {"object": "list", "data": [_model(request, name) for name in request.app.state.settings.model_names]}
+
+    @app.get("/v1/models/{name:path}", responses=PROBLEMS)
+    async def model(name: str, request: Request) -> dict[str, Any]:
+        """One of them."""
+        desk_for(request, name)
+        return _model(request, name)
+
+
+def _model(request: Request, name: str) -> dict[str, Any]:
+    return Model(id=name, created=request.app.state.started, object="model", owned_by="agentspec").to_dict()
+
+
+def _add_handlers(app: FastAPI) -> None:
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = [part for part in first["loc"] if part != "body"]
+        field = ".".join(map(str, place)) or None
+        if first["type"] == "json_invalid":
+            field, words = None, f"the body is not JSON: {first.get('ctx', {}).get('error', first['msg'])}"
+        else:
+            words = f"{field or 'the body'}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        return respond(request, Problem(400, words, param=field))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        return respond(request, Problem(error.status_code, str(error.detail), code=None))
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> JSONResponse:
+        return respond(request, problem_of(error))
+
+    for kind in (Problem, AgentSpecError):
+        app.add_exception_handler(kind, failed)

@@ -1,0 +1,103 @@
+"""What `/v1/chat/completions` is sent, read into an ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from agentspec.local.ask import Options
+from agentspec.server.desk import Asked
+from agentspec.server.limits import check_messages, check_size
+from agentspec.server.openai.fields import SamplingFields, StreamOptions, read_format, read_tool_options
+from agentspec.server.problems import bad_request
+from agentspec.server.settings import ServerSettings
+
+PATH = "/v1/chat/completions"
+
+_INSTEAD = {
+    "functions": "tools",
+    "function_call": "tool_choice",
+    "audio": "text only",
+    "web_search_options": "a tool of your own",
+}
+
+
+class ChatRequest(SamplingFields):
+    """OpenAI's fields, and `json_schema`, `regex`, `grammar` (Lark) and `speculate` besides."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: dict[str, Any] | None = None
+    json_schema_: dict[str, Any] | None = Field(default=None, alias="json_schema")
+    regex: str | None = None
+    grammar: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    prediction: dict[str, Any] | None = None
+    modalities: list[str] | None = None
+
+    def asked(self, settings: ServerSettings) -> Asked:
+        """The ask.
+
+        Raises:
+            Problem: A field can't be honoured.
+            ConfigError: A parameter is out of range.
+        """
+        self._check()
+        check_messages(self.messages, settings)
+        options: Options = {
+            **self.whose(),
+            **self._held_to(settings),
+            **read_tool_options(self.tools, self.tool_choice, parallel=self.parallel_tool_calls, settings=settings),
+        }
+        if self.prediction is not None:
+            options["prediction"] = read_prediction(self.prediction)
+        limit = self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
+        logprobs = (self.top_logprobs or 0) if self.logprobs else None
+        return Asked(PATH, self.messages, self.params(max_tokens=limit, logprobs=logprobs), options)
+
+    def _check(self) -> None:
+        for name, instead in _INSTEAD.items():
+            if (self.model_extra or {}).get(name) is not None:
+                raise bad_request(f"{name} is not supported: use {instead}", name)
+        if self.modalities not in (None, [], ["text"]):
+            raise bad_request(f"modalities {self.modalities} can't be had: only text", "modalities")
+        if self.top_logprobs is not None and not self.logprobs:
+            raise bad_request("top_logprobs needs logprobs: true", "top_logprobs")
+        if self.stream_options is not None and not self.stream:
+            raise bad_request("stream_options needs stream: true", "stream_options")
+
+    def _held_to(self, settings: ServerSettings) -> Options:
+        """What the answer is held to beside tools."""
+        options = read_format(self.response_format, settings)
+        for name, value in (("json_schema", self.json_schema_), ("regex", self.regex), ("grammar", self.grammar)):
+            if value is None:
+                continue
+            check_size(value, name, settings)
+            if options:
+                raise bad_request(f"the answer can be held to one thing: leave out {name} or the other", name)
+            options = {"lark" if name == "grammar" else name: value}  # type: ignore[misc]
+        return options
+
+
+def read_prediction(given: Mapping[str, Any]) -> str:
+    """The text that the answer is expected to resemble.
+
+    Raises:
+        Problem: It is none.
+    """
+    content = given.get("content")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if given.get("type", "content") == "content" and isinstance(parts, list):
+        texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+        if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
+            return "".join(text for text in texts if text is not None)
+    raise bad_request('prediction must be {"type": "content", "content": TEXT}', "prediction")

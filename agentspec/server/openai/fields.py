@@ -1,0 +1,164 @@
+"""Fields that several of OpenAI's APIs share, and what they mean for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openai.types import CompletionUsage
+from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
+from pydantic import BaseModel, ConfigDict
+
+from agentspec.config import SamplingParams
+from agentspec.grammar.tools import ToolChoice
+from agentspec.local.ask import Options
+from agentspec.local.result import Result
+from agentspec.server.limits import check_size
+from agentspec.server.problems import bad_request
+from agentspec.server.settings import ServerSettings
+
+_SAMPLING = (
+    "temperature top_p top_k min_p min_tokens frequency_penalty presence_penalty repetition_penalty logit_bias seed n "
+    "stop stop_token_ids bad_words"
+).split()
+
+
+class SamplingFields(BaseModel):
+    """How tokens are picked. What is left out or null is as for the engine: greedy, unless a temperature is given.
+
+    Fields that no engine of ours could honour, but that change nothing about an answer, are taken and left alone.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    min_tokens: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    repetition_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    seed: int | None = None
+    n: int | None = None
+    stop: str | list[str] | None = None
+    stop_token_ids: list[int] | None = None
+    bad_words: list[str] | None = None
+    user: str | None = None
+    speculate: bool | None = None
+
+    def params(self, *, max_tokens: int | None, logprobs: int | None) -> SamplingParams:
+        """As the engine takes them.
+
+        Raises:
+            ConfigError: One is out of range.
+        """
+        given = {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
+        return SamplingParams(**given, max_tokens=max_tokens, logprobs=logprobs)
+
+    def whose(self) -> Options:
+        """Whose request it is, and whether drafts are made for it."""
+        options: Options = {"caller": self.user or ""}
+        if self.speculate is not None:
+            options["speculate"] = self.speculate
+        return options
+
+
+class StreamOptions(BaseModel):
+    """What a stream tells beside the answer."""
+
+    include_usage: bool = False
+
+
+def read_tool_options(
+    tools: Sequence[Mapping[str, Any]] | None,
+    choice: object,
+    *,
+    parallel: bool | None,
+    settings: ServerSettings,
+) -> Options:
+    """What may be called; nothing where there are no tools.
+
+    Raises:
+        Problem: There are too many, or the choice needs tools and there are none.
+    """
+    if not tools:
+        if choice not in (None, "none", "auto"):
+            raise bad_request(f"tool_choice {choice!r} needs tools, and there are none", "tool_choice")
+        return {}
+    if len(tools) > settings.max_tools:
+        raise bad_request(f"there are {len(tools)} tools, at most {settings.max_tools} may be", "tools")
+    check_size(tools, "tools", settings)
+    allowed, chosen = _allowed(tools, choice)
+    options: Options = {"tools": allowed, "tool_choice": chosen}
+    if parallel is not None:
+        options["parallel_tool_calls"] = parallel
+    return options
+
+
+def _allowed(tools: Sequence[Mapping[str, Any]], choice: object) -> tuple[Sequence[Mapping[str, Any]], ToolChoice]:
+    """The tools that may be called, and the choice among them: OpenAI's "allowed_tools" names some of the list."""
+    if choice is None:
+        return tools, "auto"
+    if isinstance(choice, str):
+        return tools, "required" if choice == "any" else choice
+    if not isinstance(choice, Mapping):
+        raise bad_request(f"tool_choice must be a word or an object, not {choice!r}", "tool_choice")
+    if choice.get("type") != "allowed_tools":
+        return tools, choice
+    inner = choice.get("allowed_tools", choice)
+    named = inner.get("tools") if isinstance(inner, Mapping) else None
+    if not isinstance(named, list) or inner.get("mode", "auto") not in ("auto", "required"):
+        raise bad_request('tool_choice "allowed_tools" must have a mode (auto or required) and tools', "tool_choice")
+    names = [_tool_name(each) for each in named]
+    known = {_tool_name(tool): tool for tool in tools}
+    if unknown := [name for name in names if name not in known]:
+        raise bad_request(f"tool_choice allows {unknown[0]!r}, which is none of the tools", "tool_choice")
+    return [known[name] for name in dict.fromkeys(names)], inner.get("mode", "auto")
+
+
+def _tool_name(tool: object) -> object:
+    """A tool's name, nested as chats have it or flat as responses have it."""
+    function = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    return function.get("name") if isinstance(function, Mapping) else None
+
+
+def read_format(given: object, settings: ServerSettings, field: str = "response_format") -> Options:
+    """What a response format holds the answer to: text, any JSON object, or a JSON Schema.
+
+    Raises:
+        Problem: It is none of these, or too large.
+    """
+    if given is None:
+        return {}
+    kind = given.get("type") if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping) or kind not in ("text", "json_object", "json_schema"):
+        raise bad_request(f"{field} must have the type text, json_object or json_schema, not {kind!r}", field)
+    if kind == "text":
+        return {}
+    if kind == "json_object":
+        return {"json_schema": {"type": "object"}}
+    nested = given.get("json_schema", given)
+    schema = nested.get("schema") if isinstance(nested, Mapping) else None
+    if not isinstance(schema, Mapping):
+        raise bad_request(f"{field} of type json_schema must hold a schema, an object", field)
+    check_size(schema, field, settings)
+    return {"json_schema": dict(schema)}
+
+
+def usage_of(results: Sequence[Result]) -> CompletionUsage:
+    """The token counts of a request's answers; their prompt counts once."""
+    drafted = sum(result.stats.drafted["prediction"] for result in results)
+    accepted = sum(result.stats.accepted["prediction"] for result in results)
+    prompt, completion = results[0].usage.prompt_tokens, sum(result.usage.completion_tokens for result in results)
+    return CompletionUsage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=prompt + completion,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=results[0].usage.cached_tokens),
+        completion_tokens_details=CompletionTokensDetails(
+            accepted_prediction_tokens=accepted, rejected_prediction_tokens=drafted - accepted
+        ),
+    )
