@@ -1,0 +1,111 @@
+"""A real server on a real port, in a thread, on the embedded model: one engine for all of these tests."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from agentspec import Engine, EngineConfig
+from agentspec.server.app import create_app
+from agentspec.server.settings import ServerSettings
+
+MODEL = "smollm2-135m"
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "enum": ["Oslo", "Rome"]}},
+            "required": ["city"],
+        },
+    },
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A running server."""
+
+    url: str
+    app: FastAPI
+    engine: Engine
+
+    def post(self, path: str, body: dict[str, Any], **options: Any) -> httpx.Response:
+        """One request; the model's name is filled in."""
+        return httpx.post(self.url + path, json={"model": MODEL, **body}, timeout=60, **options)
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, timeout=60, **options)
+
+
+class _Kept:
+    """The engine of all tests, which no single server may close."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def close(self) -> None:
+        """The fixture does that."""
+
+
+@pytest.fixture(scope="session")
+def engine(smollm2: Path) -> Iterator[Engine]:
+    """The embedded model, loaded once."""
+    with Engine.load(str(smollm2), config=EngineConfig(measure_cost=False)) as loaded:
+        yield loaded
+
+
+@contextmanager
+def serving(engine: Engine, settings: ServerSettings) -> Iterator[Endpoint]:
+    """A server with these settings, until the block is left."""
+    app = create_app(lambda: _Kept(engine), replace(settings, port=0))  # type: ignore[arg-type,return-value]
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
+    thread.start()
+    while not (server.started and app.state.desk):
+        assert thread.is_alive(), "the server did not start"
+        sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield Endpoint(f"http://127.0.0.1:{port}", app, engine)
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def endpoint(engine: Engine) -> Iterator[Endpoint]:
+    """A server with the usual settings."""
+    with serving(engine, ServerSettings(model_names=(MODEL,))) as running:
+        yield running
+
+
+@pytest.fixture
+def serve(engine: Engine) -> Iterator[Callable[..., Endpoint]]:
+    """Starts a server with settings of its own, for this test alone."""
+    stack: list[Any] = []
+
+    def start(**settings: Any) -> Endpoint:
+        context = serving(engine, ServerSettings(**{"model_names": (MODEL,), **settings}))
+        stack.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in stack:
+        context.__exit__(None, None, None)
