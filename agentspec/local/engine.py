@@ -152,7 +152,7 @@ class Engine:
         orders, readers = await asyncio.to_thread(self._read, prompt, params, options)
         queue = LoopQueue()
         tickets = self._submit(orders, [partial(queue.put, index) for index in range(len(orders))])
-        return AsyncStream(queue, readers, tickets, prompt_tokens=len(orders[0].prompt))
+        return AsyncStream(queue, readers, tickets, prompt=orders[0].prompt)
 
     def count_tokens(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]] = ()) -> int:
         """How many tokens a prompt has for this model."""

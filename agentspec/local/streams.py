@@ -65,13 +65,13 @@ class AsyncStream(AsyncIterator[StreamEvent]):
     """The events of a request's answers, as they come; closed or dropped before they are over, it cancels the request.
 
     Attributes:
-        prompt_tokens: Of the prompt.
+        prompt: Its tokens.
     """
 
     def __init__(
-        self, queue: LoopQueue, readers: Sequence[Reader], tickets: Sequence[Ticket], *, prompt_tokens: int
+        self, queue: LoopQueue, readers: Sequence[Reader], tickets: Sequence[Ticket], *, prompt: Sequence[int]
     ) -> None:
-        self.prompt_tokens = prompt_tokens
+        self.prompt = prompt
         self._queue, self._readers, self._tickets = queue, readers, tickets
         self._running = len(readers)
 

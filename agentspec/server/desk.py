@@ -40,14 +40,14 @@ class Running:
 
     Attributes:
         started: On the monotonic clock.
-        prompt_tokens: 0 until the prompt was read.
+        prompt: Its tokens; empty until it was read.
         results: Of the answers that are over, by index.
     """
 
     asked: Asked
     id: str = field(default_factory=lambda: uuid4().hex)
     started: float = field(default_factory=monotonic)
-    prompt_tokens: int = 0
+    prompt: Sequence[int] = ()
     results: dict[int, Result] = field(default_factory=dict)
 
 
@@ -120,7 +120,7 @@ class Desk:
         except BaseException:
             self.leave(running, GONE)
             raise
-        running.prompt_tokens = events.prompt_tokens
+        running.prompt = events.prompt
         return Answering(self, running, events)
 
     def wrote(self, running: Running, event: StreamEvent) -> None:
