@@ -43,13 +43,13 @@ class StopText:
     The first is the one that is complete first; of two that are complete with the same character, the longer one.
 
     Attributes:
-        found: Whether a stop string was completed; from then on there is no more text.
+        found: The stop string that was completed, if one was; from then on there is no more text.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
         self._held = ""
-        self.found = False
+        self.found: str | None = None
 
     def feed(self, text: str, *, active: bool = True) -> str:
         """What may be shown of the text so far and was not before.
@@ -58,12 +58,13 @@ class StopText:
             text: What comes next.
             active: Whether a stop string that is completed in it counts; one that does not stays in the text.
         """
-        if self.found:
+        if self.found is not None:
             return ""
         seen = self._held + text
-        start = self._first(seen) if active else None
-        if start is not None:
-            self.found, self._held = True, ""
+        first = self._first(seen) if active else None
+        if first is not None:
+            start, end = first
+            self.found, self._held = seen[start:end], ""
             return seen[:start]
         held = self._possible(seen)
         self._held = seen[len(seen) - held :]
@@ -74,14 +75,14 @@ class StopText:
         held, self._held = self._held, ""
         return held
 
-    def _first(self, seen: str) -> int | None:
-        """Where the first stop string that ends in the new text begins."""
+    def _first(self, seen: str) -> tuple[int, int] | None:
+        """Where the first stop string that ends in the new text begins, and where it ends."""
         ends: list[tuple[int, int]] = []
         for stop in self._stops:
             start = seen.find(stop, max(0, len(self._held) - len(stop) + 1))
             if start >= 0:
                 ends.append((start + len(stop), start))
-        return min(ends)[1] if ends else None
+        return min(ends)[::-1] if ends else None
 
     def _possible(self, seen: str) -> int:
         """How many of the last characters may turn out to begin a stop string."""
@@ -118,6 +119,11 @@ class TextStream:
     @property
     def stopped(self) -> bool:
         """Whether a stop string was completed: the token that did it is the output's last one."""
+        return self._stop.found is not None
+
+    @property
+    def stop_text(self) -> str | None:
+        """The stop string that was completed, if one was."""
         return self._stop.found
 
     def feed(self, token: int) -> str:

@@ -67,4 +67,5 @@ class Reader:
             seed=self._order.params.seed or 0,
             logprobs=tuple(self._logprobs),
             rounds=tuple(self._rounds or ()),
+            stop_text=self._stream.stop_text if end == "stop" else None,
         )

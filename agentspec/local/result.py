@@ -46,6 +46,7 @@ class Result:
         logprobs: One for each token, if they were asked for.
         alternatives: The other answers, with `n` above 1.
         rounds: What each round drafted, and what came of it, if they were asked for.
+        stop_text: The stop string that ended the answer, if one did.
     """
 
     tokens: tuple[int, ...]
@@ -58,6 +59,7 @@ class Result:
     logprobs: tuple[TokenLogprobs, ...] = ()
     alternatives: tuple[Result, ...] = field(default=(), repr=False)
     rounds: tuple[StepRecord, ...] = field(default=(), repr=False)
+    stop_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

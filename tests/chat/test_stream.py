@@ -104,6 +104,11 @@ def test_no_stop_string_before_min_tokens() -> None:
     assert shown([*b"aaa"], ["aa"], min_tokens=3) == (["a"], 3)
 
 
+def test_of_two_stop_strings_the_one_that_was_written_is_told() -> None:
+    stop = StopText(["cd", "bcd", "b!"])
+    assert (stop.found, stop.feed("ab"), stop.feed("cd"), stop.found) == (None, "a", "", "bcd")
+
+
 def test_a_stop_rule_says_when() -> None:
     rule, other, never = StopRule(TV, ["END"]), StopRule(TV, ["END"]), StopRule(TV, ())
     assert [rule.feed(token) for token in b"aENDx"] == [False, False, False, True, True]

@@ -124,6 +124,7 @@ def test_stop_strings_cut_the_text_alike_streamed_and_whole() -> None:
         pieces = [event.text for event in engine.stream(ASK, params)]
     assert whole.text == "".join(pieces) == "abc"
     assert (whole.finish_reason, whole.usage.completion_tokens) == ("stop", 6)
+    assert whole.stop_text == "END"
 
 
 def test_async_twins_give_the_same_without_blocking_the_loop() -> None:
