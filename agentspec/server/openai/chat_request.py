@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
 from agentspec.local.ask import Options
 from agentspec.server.desk import Asked
-from agentspec.server.limits import check_messages, check_size
-from agentspec.server.openai.fields import SamplingFields, StreamOptions, read_format, read_tool_options
+from agentspec.server.limits import check_messages
+from agentspec.server.openai.fields import HeldFields, SamplingFields, StreamOptions, read_format, read_tool_options
 from agentspec.server.problems import bad_request
 from agentspec.server.settings import ServerSettings
 
@@ -24,7 +22,7 @@ _INSTEAD = {
 }
 
 
-class ChatRequest(SamplingFields):
+class ChatRequest(SamplingFields, HeldFields):
     """OpenAI's fields, and `json_schema`, `regex`, `grammar` (Lark) and `speculate` besides."""
 
     messages: list[dict[str, Any]]
@@ -32,9 +30,6 @@ class ChatRequest(SamplingFields):
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     response_format: dict[str, Any] | None = None
-    json_schema_: dict[str, Any] | None = Field(default=None, alias="json_schema")
-    regex: str | None = None
-    grammar: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: int | None = None
@@ -55,7 +50,7 @@ class ChatRequest(SamplingFields):
         check_messages(self.messages, settings)
         options: Options = {
             **self.whose(),
-            **self._held_to(settings),
+            **self.held_to(read_format(self.response_format, settings), settings),
             **read_tool_options(self.tools, self.tool_choice, parallel=self.parallel_tool_calls, settings=settings),
         }
         if self.prediction is not None:
@@ -74,18 +69,6 @@ class ChatRequest(SamplingFields):
             raise bad_request("top_logprobs needs logprobs: true", "top_logprobs")
         if self.stream_options is not None and not self.stream:
             raise bad_request("stream_options needs stream: true", "stream_options")
-
-    def _held_to(self, settings: ServerSettings) -> Options:
-        """What the answer is held to beside tools."""
-        options = read_format(self.response_format, settings)
-        for name, value in (("json_schema", self.json_schema_), ("regex", self.regex), ("grammar", self.grammar)):
-            if value is None:
-                continue
-            check_size(value, name, settings)
-            if options:
-                raise bad_request(f"the answer can be held to one thing: leave out {name} or the other", name)
-            options = {"lark" if name == "grammar" else name: value}  # type: ignore[misc]
-        return options
 
 
 def read_prediction(given: Mapping[str, Any]) -> str:

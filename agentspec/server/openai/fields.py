@@ -7,7 +7,7 @@ from typing import Any
 
 from openai.types import CompletionUsage
 from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agentspec.config import SamplingParams
 from agentspec.grammar.tools import ToolChoice
@@ -63,6 +63,34 @@ class SamplingFields(BaseModel):
         options: Options = {"caller": self.user or ""}
         if self.speculate is not None:
             options["speculate"] = self.speculate
+        return options
+
+
+class HeldFields(BaseModel):
+    """What an answer is held to, beside OpenAI's own formats: a JSON Schema, a regex, or a grammar in Lark."""
+
+    json_schema_: dict[str, Any] | None = Field(default=None, alias="json_schema")
+    regex: str | None = None
+    grammar: str | None = None
+
+    def held_to(self, formatted: Options, settings: ServerSettings) -> Options:
+        """As the engine takes it.
+
+        Args:
+            formatted: What a format of OpenAI's holds the answer to already.
+            settings: Limits.
+
+        Raises:
+            Problem: Two are given, or one is too large.
+        """
+        options = formatted
+        for name, value in (("json_schema", self.json_schema_), ("regex", self.regex), ("grammar", self.grammar)):
+            if value is None:
+                continue
+            check_size(value, name, settings)
+            if options:
+                raise bad_request(f"the answer can be held to one thing: leave out {name} or the other", name)
+            options = {"lark" if name == "grammar" else name: value}  # type: ignore[misc]
         return options
 
 
