@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import sleep
@@ -72,9 +72,10 @@ def engine(smollm2: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def serving(engine: Engine, settings: ServerSettings) -> Iterator[Endpoint]:
+def serving(engine: Engine, settings: ServerSettings, *, max_running: int = 8) -> Iterator[Endpoint]:
     """A server with these settings, until the block is left."""
-    app = create_app(lambda: _Kept(engine), replace(settings, port=0))  # type: ignore[arg-type,return-value]
+    config = EngineConfig(max_running=max_running)
+    app = create_app(lambda: _Kept(engine), replace(settings, port=0), config=config)  # type: ignore[arg-type,return-value]
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
@@ -97,15 +98,13 @@ def endpoint(engine: Engine) -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def serve(engine: Engine) -> Iterator[Callable[..., Endpoint]]:
-    """Starts a server with settings of its own, for this test alone."""
-    stack: list[Any] = []
+def serve(request: pytest.FixtureRequest) -> Iterator[Callable[..., Endpoint]]:
+    """Starts a server with settings of its own, for this test alone; on the embedded model unless given an engine."""
+    with ExitStack() as stack:
 
-    def start(**settings: Any) -> Endpoint:
-        context = serving(engine, ServerSettings(**{"model_names": (MODEL,), **settings}))
-        stack.append(context)
-        return context.__enter__()
+        def start(engine: Engine | None = None, *, max_running: int = 8, **settings: Any) -> Endpoint:
+            engine = engine or request.getfixturevalue("engine")
+            given = ServerSettings(**{"model_names": (MODEL,), **settings})
+            return stack.enter_context(serving(engine, given, max_running=max_running))
 
-    yield start
-    for context in stack:
-        context.__exit__(None, None, None)
+        yield start
