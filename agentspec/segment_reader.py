@@ -68,6 +68,8 @@ class Reader:
             self._go("fence", fenced=True)
         elif self._ends(self._rules.reasoning[0]):
             self._go("reasoning")
+        elif self._ends(*self._rules.frames):
+            self._go("json" if self._rules.document else "start")
 
     def _end(self, character: str) -> None:
         if not self._opened() and character not in _SPACE:
@@ -87,7 +89,7 @@ class Reader:
 
     def _reasoning(self, character: str) -> None:
         if self._ends(self._rules.reasoning[1]):
-            self._go("json" if self._rules.document else "start")
+            self._go(self._rules.begins)
 
     def _fence(self, character: str) -> None:
         if self._opened():

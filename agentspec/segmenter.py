@@ -25,18 +25,25 @@ class Segmenter:
     Attributes:
         calls: How tool calls are written. A marker of one character counts at the start of an answer only.
         reasoning: The texts around thoughts.
+        frames: An answer may begin behind one of these: what comes before is none of it.
         document: Whether the whole answer is held to be one JSON value.
         code_names: Arguments whose text is code, besides `CODE_NAMES`.
     """
 
     calls: CallMarks = field(default_factory=CallMarks)
     reasoning: tuple[str, str] = ("<think>", "</think>")
+    frames: tuple[str, ...] = ()
     document: bool = False
     code_names: frozenset[str] = frozenset()
 
     def start(self, *, reasoning: bool = False) -> Place:
         """The place before the first token; `reasoning` where the prompt has opened the thoughts already."""
-        return Place("reasoning" if reasoning else "json" if self.document else "start")
+        return Place("reasoning" if reasoning else self.begins)
+
+    @property
+    def begins(self) -> Mode:
+        """The part that an answer begins with, and goes on with behind its thoughts."""
+        return "json" if self.document and not self.frames else "start"
 
     def advance(self, place: Place, text: bytes) -> Place:
         """The place after `text`, which may end inside a character."""
@@ -102,7 +109,7 @@ def _turning(rules: Segmenter) -> dict[Mode, frozenset[str]]:
     """The characters after which a run of a mode may be over."""
     value = rules.calls.raw_value or ("", "", "")
     markers: dict[Mode, tuple[str, ...]] = {
-        "prose": (*rules.calls.opens, rules.reasoning[0], FENCE),
+        "prose": (*rules.calls.opens, *rules.frames, rules.reasoning[0], FENCE),
         "reasoning": (rules.reasoning[1],),
         "code": (FENCE,),
         "raw": (value[2],),

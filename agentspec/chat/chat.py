@@ -120,9 +120,16 @@ class Chat:
             return self._reasoned(UntilCall(self._spelling, openings, calls), opened=opened)
         return self._reasoned(calls, opened=opened)
 
-    def after_thoughts(self, guide: Guide, *, opened: bool) -> Guide:
-        """The guide for an answer that begins within thoughts which the prompt has opened."""
-        return self._reasoned(guide, opened=True) if opened and isinstance(guide, LlgGuide) else guide
+    def held_to(self, guide: LlgGuide, *, opened: bool) -> Guide:
+        """The guide for an answer that is one of `guide`'s, as this model gives it.
+
+        Where answers stand in frames it is in one, behind thoughts as the model likes. Elsewhere it comes at once, or
+        behind the thoughts that the prompt has begun.
+        """
+        if self.form.frames:
+            framed = guide.behind([self._spelling.rule(frame) for frame in self.form.frames])
+            return self._reasoned(framed, opened=opened)
+        return self._reasoned(guide, opened=True) if opened else guide
 
     def parser(
         self,

@@ -67,7 +67,7 @@ def compile_lark(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     if matcher.is_error():
         _, messages = LLMatcher.validate_grammar_with_warnings(grammar, vocabulary.engine)
         raise GrammarError(f"the grammar can't be used: {_one_line(' '.join(messages) or matcher.get_error())}")
-    guide = LlgGuide(vocabulary, matcher)
+    guide = LlgGuide(vocabulary, matcher, lark)
     _try(guide)
     return guide
 
@@ -87,9 +87,18 @@ def _one_line(message: str) -> str:
 class LlgGuide:
     """A compiled grammar."""
 
-    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher) -> None:
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, lark: str) -> None:
         self.vocabulary = vocabulary
         self._matcher = matcher
+        self._lark = lark
+
+    def behind(self, heads: Sequence[str]) -> LlgGuide:
+        """The guide for output that begins with one of `heads`, pieces of a Lark rule, and goes on as under this one.
+
+        Raises:
+            GrammarError: It can't be compiled.
+        """
+        return compile_lark(self.vocabulary, f"start: ({' | '.join(heads)}) %lark {{\n{self._lark}\n}}")
 
     def start(self) -> LlgCursor:
         """The place before the first token."""

@@ -20,7 +20,7 @@ class Reasoning:
         open: Begins them, at the start of the answer.
         close: Ends them.
         between: Each of these may stand between the thoughts and an answer that is held to a grammar.
-        anywhere: Whether more thoughts may come later in the answer.
+        anywhere: Whether more thoughts may come behind the first, and later in the answer.
     """
 
     open: str
@@ -45,6 +45,7 @@ class Reasoned:
         self.open = reasoning.open.encode()
         self._close = reasoning.close.encode()
         self._between = tuple(text.encode() for text in reasoning.between)
+        self._again = reasoning.anywhere
         self._opened = opened
         self._masks: dict[bytes, Mask | None] = {}
 
@@ -67,9 +68,9 @@ class Reasoned:
     def between(self, seen: bytes) -> Cursor | None:
         """The place after the thoughts and `seen`, which may not follow them: None."""
         if not seen or any(text.startswith(seen) for text in self._between):
-            return _Between(self, self.guide.start() if not seen or seen in self._between else None, seen)
+            return _Between(self, self._behind(b"") if not seen or seen in self._between else None, seen)
         sizes = [len(text) for text in self._between if seen.startswith(text)]
-        return self.guide.after(seen[max(sizes, default=0) :])
+        return self._behind(seen[max(sizes, default=0) :])
 
     def thinking(self, seen: bytes) -> Mask | None:
         """What may come within the thoughts, with some first bytes of the closing marker out."""
@@ -91,11 +92,16 @@ class Reasoned:
         along = self.spelling.along(self.open[len(seen) :])
         return frozenset(token for token in along if self.opens(seen + self.spelling.text(token)) is not None)
 
-    def opens(self, seen: bytes) -> Cursor | None:
-        """The place within the thoughts if `seen` begins with their marker."""
+    def opens(self, seen: bytes, answer: Cursor | None = None) -> Cursor | None:
+        """The place within the thoughts if `seen` begins with their marker, else that of the answer."""
         if self.open.startswith(seen) and seen != self.open:
-            return _Start(self, None, seen)
-        return self.think(seen[len(self.open) :]) if seen.startswith(self.open) else None
+            return _Start(self, answer, seen)
+        return self.think(seen[len(self.open) :]) if seen.startswith(self.open) else answer
+
+    def _behind(self, seen: bytes) -> Cursor | None:
+        """The place after `seen`, which comes after thoughts and what may stand between."""
+        answer = self.guide.after(seen) if seen else self.guide.start()
+        return self.opens(seen, answer) if self._again else answer
 
 
 class _Thought:
@@ -176,10 +182,7 @@ class _Start(_Beside):
         return self._guide.opening(self._seen)
 
     def _along(self, token: int, answer: Cursor | None) -> Cursor | None:
-        seen = self._seen + self._guide.spelling.text(token)
-        if self._guide.open.startswith(seen) and seen != self._guide.open:
-            return _Start(self._guide, answer, seen)
-        return self._guide.opens(seen)
+        return self._guide.opens(self._seen + self._guide.spelling.text(token), answer)
 
 
 class _Between(_Beside):

@@ -16,7 +16,7 @@ from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.grammar.base import Guide
 from agentspec.grammar.code_names import code_names
 from agentspec.grammar.free_calls import free_calls
-from agentspec.grammar.llg import lark_guide, regex_guide
+from agentspec.grammar.llg import LlgGuide, lark_guide, regex_guide
 from agentspec.grammar.output_type import OutputType, output_guide, writes_json
 from agentspec.grammar.schema import Schema, Whitespace, schema_guide
 from agentspec.grammar.tools import Tool, ToolChoice, read_tools
@@ -181,10 +181,10 @@ class Asker:
         parallel = ask.options.get("parallel_tool_calls", True)
         held_to = self._held_to(ask, tools)
         if held_to is not None:
-            return self._chat.after_thoughts(held_to, opened=opened)
+            return self._chat.held_to(held_to, opened=opened) if self._is_chat(ask, tools) else held_to
         return self._chat.guide(tools, ask.tool_choice, parallel=parallel, opened=opened)
 
-    def _held_to(self, ask: Ask, tools: Sequence[Tool]) -> Guide | None:
+    def _held_to(self, ask: Ask, tools: Sequence[Tool]) -> LlgGuide | None:
         """What the ask holds the output to beside tools."""
         given = [name for name in _HELD_TO if ask.options.get(name) is not None]
         if tools and ask.tool_choice != "none":
@@ -211,6 +211,7 @@ class Asker:
         segmenter = Segmenter(
             calls=self._chat.form.marks,
             reasoning=self._chat.thoughts,
+            frames=self._chat.form.frames if self._is_chat(ask, tools) else (),
             document=typed or ask.options.get("json_schema") is not None,
             code_names=code_names(tool.parameters for tool in tools),
         )

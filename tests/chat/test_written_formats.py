@@ -11,13 +11,17 @@ from format_doubles import TOOLS, chat, cuts, parse
 from test_rendering import chat as chat_of_template
 from test_segmenter import outline
 from test_templates import HISTORY
-from toy_vocabulary import EOS, allows, walk
+from toy_vocabulary import EOS, allows, ids, walk
 
 from agentspec.chat.base import MessageBuilder
 from agentspec.chat.chat import Chat
 from agentspec.chat.formats.registry import FORMATS
+from agentspec.config import SamplingParams
+from agentspec.grammar.base import Guide
 from agentspec.grammar.vocabulary import Vocabulary
+from agentspec.local.ask import Ask, Asker, Prompt
 from agentspec.segmenter import Segmenter
+from agentspec.segments import Segment
 
 FOLDER = Path(__file__).parent / "templates"
 CHANNEL, ROLE = "<|channel|>commentary to=functions.get_time", " to=functions.get_time<|channel|>commentary"
@@ -143,6 +147,7 @@ def gpt_oss() -> Chat:
 AFTER = [  # what comes before the call, and whether it may under "required"
     ("", True),
     (THOUGHT + NEXT, True),
+    (THOUGHT + NEXT + THOUGHT + NEXT, True),
     (PLAN + NEXT, False),
     (THOUGHT + NEXT + PLAN + NEXT, False),
     (FINAL + "Hi<|end|>" + NEXT, False),
@@ -168,6 +173,41 @@ def test_a_call_in_channels_ends_with_an_end_token_and_may_name_its_tool_in_eith
         assert none is None
     wrong = made._spelling.tokens(f"{before}<|channel|>commentary to=functions.nobody".encode())
     assert walk(made.guide(TOOLS, "auto"), wrong or ()) is None
+
+
+DOCUMENT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+AROUND = [  # what comes before a document that the answer is held to, and whether it may
+    (FINAL, True),
+    (FINAL.replace("<|m", " <|constrain|>json<|m"), True),
+    (THOUGHT + NEXT + FINAL, True),
+    (THOUGHT + NEXT + THOUGHT + NEXT + FINAL, True),
+    ("", False),
+    (THOUGHT + NEXT, False),
+    (THOUGHT + FINAL.replace("final", "commentary"), False),
+]
+
+
+def held_to_a_document(made: Chat, prompt: Prompt) -> Guide:
+    asker = Asker(ByteTokenizer(), made._vocabulary, made)
+    return asker.read(Ask(prompt, SamplingParams(), {"json_schema": DOCUMENT}))[0][0].guide
+
+
+@pytest.mark.parametrize(("before", "may"), AROUND)
+def test_a_document_stands_in_the_final_channel_behind_thoughts_that_are_free(before: str, may: bool) -> None:
+    made = gpt_oss()
+    guide, head = held_to_a_document(made, [{"role": "user", "content": "?"}]), made._spelling.tokens(before.encode())
+    assert head is not None
+    assert (walk(guide, [*head, *b"{"]) is not None) == may
+    if may:
+        begun, done = walk(guide, head), walk(guide, [*head, *b'{"n": 1}'])
+        assert begun is not None
+        assert begun.segment == Segment.JSON_KEY
+        assert done is not None
+        assert ids(done.mask(), 263) == [256, 257]
+
+
+def test_what_goes_on_from_a_text_has_no_frames() -> None:
+    assert walk(held_to_a_document(gpt_oss(), "?"), b'{"n": 1}') is not None
 
 
 def test_frames_are_hidden_where_there_are_no_tools() -> None:

@@ -43,6 +43,7 @@ class ToolFormat:
         read: Reads one call, or one list of calls, from the opening on, and takes what closes it; see
             `chat.calls.Calls` and `chat.tape.Tape`. Raises BrokenCall and NoCall.
         reasoning: The markers around thoughts. They count for models whose template or vocabulary has them.
+        frames: One of these comes before an answer that is no call, where the family writes them; `hidden` has them.
         hidden: Texts that are neither shown nor mean anything, such as the frames of channels.
         within: Other texts, inside calls, that may be control tokens or hold some.
         hints: Texts that stand, all of them, in the family's templates that leave out tools or calls.
@@ -62,6 +63,7 @@ class ToolFormat:
     write: Callable[[Sequence[Written]], str]
     read: Callable[[Tape, Calls], Steps[None]]
     reasoning: Reasoning | None = THINK
+    frames: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()

@@ -110,6 +110,8 @@ def _apart(turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**turn, "content": "", "tool_calls": [call], **({"thinking": said} if said else {})}
 
 
+_FINAL = (f"<|channel|>final{_MESSAGE}", f"<|channel|>final {_JSON}{_MESSAGE}")
+
 HARMONY = ToolFormat(
     name="harmony",
     openings=(
@@ -126,9 +128,9 @@ HARMONY = ToolFormat(
     write=_write,
     read=_read,
     reasoning=Reasoning("<|channel|>analysis<|message|>", END, between=(_TURN,), anywhere=True),
+    frames=_FINAL,
     hidden=(
-        f"<|channel|>final{_MESSAGE}",
-        f"<|channel|>final {_JSON}{_MESSAGE}",
+        *_FINAL,
         f"<|channel|>commentary{_MESSAGE}",
         "<|channel|>",
         _MESSAGE,
