@@ -42,13 +42,14 @@ class ScriptedEngine(Engine):
     """An engine whose target goes on with `reply(prompt)`, byte by byte, then ends.
 
     Attributes:
+        reply: May be set anew between requests.
         prompts: Each prompt that reached the target, as text, the latest last.
         target: Counts forwards.
     """
 
     def __init__(self, reply: str | Callable[[str], str], *, context_length: int = 4096) -> None:
         self.prompts: list[str] = []
-        self._reply = (lambda prompt: reply) if isinstance(reply, str) else reply
+        self.reply: Callable[[str], str] = (lambda prompt: reply) if isinstance(reply, str) else reply
         eos = frozenset({EOS})
         self.target = ScriptedTarget(self._logits, vocab_size=len(TV), eos=eos, context_length=context_length)
         control = FixedController(8)
@@ -62,7 +63,7 @@ class ScriptedEngine(Engine):
         asked = (prompt + start).decode()
         if asked not in self.prompts:
             self.prompts.append(asked)
-        reply = self._reply(asked).encode()
+        reply = self.reply(asked).encode()
         goes_on = reply.startswith(written) and len(written) < len(reply)
         return {reply[len(written)] if goes_on else EOS: 10.0}
 

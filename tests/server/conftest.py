@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from engine_doubles import scripted_engine
 from fastapi import FastAPI
 
 from agentspec import Engine, EngineConfig
@@ -43,12 +45,21 @@ class Endpoint:
     app: FastAPI
     engine: Engine
 
-    def post(self, path: str, body: dict[str, Any], **options: Any) -> httpx.Response:
+    def post(self, path: str, body: dict[str, Any], headers: Mapping[str, str] = {}) -> httpx.Response:
         """One request; the model's name is filled in."""
-        return httpx.post(self.url + path, json={"model": MODEL, **body}, timeout=60, **options)
+        headers = {"Content-Type": "application/json", **headers}
+        return httpx.post(self.url + path, content=json.dumps({"model": MODEL, **body}), headers=headers, timeout=60)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return httpx.get(self.url + path, timeout=60, **options)
+
+    def events(self, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """One streamed request; the events' data, without the `[DONE]` at the end."""
+        answer = self.post(path, {**body, "stream": True})
+        assert answer.status_code == 200, answer.text
+        data = [line.removeprefix("data: ") for line in answer.text.split("\n") if line.startswith("data: ")]
+        assert data[-1] == "[DONE]" or path == "/v1/messages"
+        return [json.loads(each) for each in data if each != "[DONE]"]
 
 
 class _Kept:
@@ -94,6 +105,13 @@ def serving(engine: Engine, settings: ServerSettings, *, max_running: int = 8) -
 def endpoint(engine: Engine) -> Iterator[Endpoint]:
     """A server with the usual settings."""
     with serving(engine, ServerSettings(model_names=(MODEL,))) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Iterator[Endpoint]:
+    """A server whose model writes what `engine.reply` says, byte by byte."""
+    with scripted_engine("") as engine, serving(engine, ServerSettings(model_names=(MODEL,))) as running:
         yield running
 
 
