@@ -1,4 +1,4 @@
-"""Reads recorded rows, one JSON object a line: agents' conversations, tool-call tasks, edits and prompts."""
+"""Reads recorded rows, one JSON object a line: conversations of agents, recordings, tool-call tasks, edits, prompts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.categories import Category
-from agentspec.replay.readers import conversation, edits, prompts, toolcalls
+from agentspec.replay.readers import conversation, edits, prompts, recording, toolcalls
 from agentspec.replay.turns import Line, Recording, Skipped, Turn
 
 DEMO = Path(__file__).with_name("coding_agent.jsonl")
@@ -53,11 +53,13 @@ def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = Non
 
 
 def read_row(row: Mapping[str, Any], file: str, number: int = 1) -> list[Turn | Skipped]:
-    """The turns of one row, by the reader of its shape.
+    """The turns of one row, by the reader of its shape; a recording of ours names its format.
 
     Raises:
         TraceError: No reader knows its keys, or it can't be used.
     """
+    if row.get("format") == recording.FORMAT:
+        return recording.read(Line(row, file, number))
     for keys, read in _READERS:
         if keys <= row.keys():
             return read(Line(row, file, number))

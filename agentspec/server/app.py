@@ -12,18 +12,24 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from openai.types import Model
 from starlette.exceptions import HTTPException
 
 from agentspec import __version__
 from agentspec.config import EngineConfig
 from agentspec.errors import AgentSpecError
-from agentspec.server.desk import Desk
+from agentspec.server.desk import Desk, Watcher
 from agentspec.server.door import PROBLEMS, Door, desk_for
 from agentspec.server.limits import BodyLimit
+from agentspec.server.metrics import Metrics
+from agentspec.server.metrics import router as metrics_router
 from agentspec.server.openai import chat
 from agentspec.server.openai.wire import error_body
+from agentspec.server.page.board import Board
+from agentspec.server.page.routes import router as page_router
 from agentspec.server.problems import Problem, problem_of
+from agentspec.server.recording import Recorder
 from agentspec.server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -55,7 +61,8 @@ def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: 
     app = FastAPI(title="agentspec", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.settings, app.state.desk, app.state.failure = settings, None, None
     app.state.started, app.state.respond = int(time()), respond
-    for router in _ROUTERS:
+    app.state.watchers = _watchers(app, settings)
+    for router in (*_ROUTERS, metrics_router, page_router):
         app.include_router(router)
     _add_own_routes(app)
     _add_handlers(app)
@@ -68,10 +75,21 @@ def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: 
 
 def respond(request: Request, problem: Problem) -> JSONResponse:
     """A problem as the API of the request's path tells it."""
+    request.app.state.metrics.told(request.url.path, problem)
     headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(error_body(problem), problem.status, headers)
+
+
+def _watchers(app: FastAPI, settings: ServerSettings) -> list[Watcher]:
+    """Those who hear of every request: for `/metrics`, for the page and, where it is wanted, for a recording."""
+    routes = [route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    model, paths = settings.model_names[0], [route.path for route in routes]
+    app.state.metrics, app.state.board = Metrics(model, lambda: app.state.desk, paths), Board()
+    record = settings.record
+    app.state.recorder = None if record is None else Recorder(record, model=model, redact=settings.record_redact)
+    return [each for each in (app.state.metrics, app.state.board, app.state.recorder) if each is not None]
 
 
 async def _load(app: FastAPI, load: Callable[[], Engine], max_running: int) -> None:
@@ -80,7 +98,7 @@ async def _load(app: FastAPI, load: Callable[[], Engine], max_running: int) -> N
     except Exception as error:
         app.state.failure = error
         raise
-    app.state.desk = Desk(engine, app.state.settings, max_running=max_running)
+    app.state.desk = Desk(engine, app.state.settings, max_running=max_running, watchers=app.state.watchers)
 
 
 async def _unload(app: FastAPI, loading: asyncio.Task[None]) -> None:
@@ -88,6 +106,8 @@ async def _unload(app: FastAPI, loading: asyncio.Task[None]) -> None:
         await loading
     if app.state.desk is not None:
         await asyncio.to_thread(app.state.desk.engine.close)
+    if app.state.recorder is not None:
+        await asyncio.to_thread(app.state.recorder.close)
 
 
 def _add_own_routes(app: FastAPI) -> None:

@@ -15,7 +15,7 @@ from agentspec.server.desk import Desk
 from agentspec.server.problems import Problem
 from agentspec.server.settings import ServerSettings, is_loopback
 
-_OPEN = ("/", "/health")
+_OPEN = ("/", "/health", "/page/page.css", "/page/page.js", "/page/icon.svg")
 
 
 class ErrorDetail(BaseModel):
