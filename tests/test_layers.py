@@ -32,6 +32,7 @@ ONLY_IN = {  # third-party package: the only places that may import it
     "langchain_core": ["chat_models", "langchain"],
     "typer": ["cli"],
     "fastapi": ["server"],
+    "anthropic": ["server"],
     "openai": ["server"],
     "uvicorn": ["server"],
 }

@@ -19,6 +19,8 @@ from starlette.exceptions import HTTPException
 from agentspec import __version__
 from agentspec.config import EngineConfig
 from agentspec.errors import AgentSpecError
+from agentspec.server.anthropic import messages
+from agentspec.server.anthropic import wire as anthropic_wire
 from agentspec.server.desk import Desk, Watcher
 from agentspec.server.door import PROBLEMS, Door, desk_for
 from agentspec.server.limits import BodyLimit
@@ -35,7 +37,7 @@ from agentspec.server.settings import ServerSettings
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
 
-_ROUTERS = (chat.router,)
+_ROUTERS = (chat.router, messages.router)
 
 
 def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: EngineConfig | None = None) -> FastAPI:
@@ -79,7 +81,9 @@ def respond(request: Request, problem: Problem) -> JSONResponse:
     headers = {} if problem.retry_after_s is None else {"Retry-After": str(problem.retry_after_s)}
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse(error_body(problem), problem.status, headers)
+    anthropic = request.url.path.startswith(anthropic_wire.PATH)
+    body = anthropic_wire.error_body(problem) if anthropic else error_body(problem)
+    return JSONResponse(body, problem.status, headers)
 
 
 def _watchers(app: FastAPI, settings: ServerSettings) -> list[Watcher]:
