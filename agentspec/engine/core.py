@@ -105,11 +105,15 @@ class EngineCore:
                     f"token id {token} of the prompt is outside the vocabulary of {self._target.vocab_size}"
                 )
         params, size = order.params, self._target.vocab_size
-        named = (*params.stop_token_ids, *params.logit_bias, *(token for word in params.bad_words for token in word))
-        if outside := [token for token in named if not (isinstance(token, int) and token < size)]:
-            raise ConfigError(
-                f"token id {outside[0]} of stop_token_ids, logit_bias or bad_words is outside the vocabulary of {size}"
-            )
+        banned = [token for word in params.bad_words for token in word]
+        for name, tokens in (
+            ("stop_token_ids", params.stop_token_ids),
+            ("logit_bias", params.logit_bias),
+            ("bad_words", banned),
+        ):
+            for token in tokens:
+                if not (isinstance(token, int) and token < size):
+                    raise ConfigError(f"{name} names token id {token}, which is outside the vocabulary of {size}")
         if params.seed is None:
             raise ConfigError("an order to the engine core needs a seed")
 

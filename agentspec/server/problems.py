@@ -22,7 +22,12 @@ _FIELDS = frozenset(
     "top_k min_p frequency_penalty presence_penalty repetition_penalty logit_bias logprobs bad_words "
     "stop_token_ids".split()
 )
-_BEGINNINGS = {"the JSON schema": "response_format", "a JSON schema": "response_format", "tool ": "tools"}
+_BEGINNINGS = {
+    "the JSON schema": "response_format",
+    "a JSON schema": "response_format",
+    "the grammar": "lark",
+    "tool ": "tools",
+}
 
 
 @dataclass

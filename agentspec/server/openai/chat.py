@@ -12,6 +12,7 @@ from agentspec.server.desk import Asked, Desk
 from agentspec.server.door import PROBLEMS, desk_for
 from agentspec.server.openai.chat_answer import ChatAnswer
 from agentspec.server.openai.chat_request import PATH, ChatRequest
+from agentspec.server.openai.fields import renaming
 from agentspec.server.openai.wire import error_body
 from agentspec.server.problems import Problem
 from agentspec.server.sse import DONE, message, stream, unless_gone
@@ -23,12 +24,13 @@ router = APIRouter()
 async def chat_completions(asked: ChatRequest, request: Request) -> Response | dict[str, Any]:
     """A chat completion, whole or, with `stream`, in chunks."""
     desk = desk_for(request, asked.model)
-    ask = asked.asked(desk.settings)
     answer = ChatAnswer(asked.model, desk.engine.spell)
-    if not asked.stream:
-        return await unless_gone(request, _whole(desk, ask, answer))
-    usage = asked.stream_options is not None and asked.stream_options.include_usage
-    return await stream(_chunks(desk, ask, answer, usage=usage))
+    with renaming(asked.names):
+        ask = asked.asked(desk.settings)
+        if not asked.stream:
+            return await unless_gone(request, _whole(desk, ask, answer))
+        usage = asked.stream_options is not None and asked.stream_options.include_usage
+        return await stream(_chunks(desk, ask, answer, usage=usage))
 
 
 async def _whole(desk: Desk, ask: Asked, answer: ChatAnswer) -> dict[str, Any]:

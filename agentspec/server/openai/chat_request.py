@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from agentspec.local.ask import Options
 from agentspec.server.desk import Asked
@@ -33,9 +35,9 @@ class ChatRequest(SamplingFields, HeldFields):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool | None = None
-    top_logprobs: int | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     prediction: dict[str, Any] | None = None
     modalities: list[str] | None = None
 
@@ -59,13 +61,17 @@ class ChatRequest(SamplingFields, HeldFields):
         logprobs = (self.top_logprobs or 0) if self.logprobs else None
         return Asked(PATH, self.messages, self.params(max_tokens=limit, logprobs=logprobs), options)
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the engine's fields are called here."""
+        held = next((name for name in ("regex", "grammar") if getattr(self, name) is not None), "tools")
+        return {"lark": held, "response_format": "response_format" if self.response_format else "json_schema"}
+
     def _check(self) -> None:
-        for name, instead in _INSTEAD.items():
-            if (self.model_extra or {}).get(name) is not None:
-                raise bad_request(f"{name} is not supported: use {instead}", name)
+        self.refuse(_INSTEAD)
         if self.modalities not in (None, [], ["text"]):
             raise bad_request(f"modalities {self.modalities} can't be had: only text", "modalities")
-        if self.top_logprobs is not None and not self.logprobs:
+        if self.top_logprobs and not self.logprobs:
             raise bad_request("top_logprobs needs logprobs: true", "top_logprobs")
         if self.stream_options is not None and not self.stream:
             raise bad_request("stream_options needs stream: true", "stream_options")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from openai.types import CompletionUsage
@@ -14,9 +16,29 @@ from agentspec.grammar.tools import ToolChoice
 from agentspec.local.ask import Options
 from agentspec.local.result import Result
 from agentspec.server.limits import check_size
-from agentspec.server.problems import bad_request
+from agentspec.server.problems import bad_request, problem_of
 from agentspec.server.settings import ServerSettings
 
+_INSTEAD = {
+    "guided_json": "json_schema",
+    "guided_regex": "regex",
+    "guided_choice": "regex",
+    "guided_grammar": "grammar",
+    "structured_outputs": "response_format, json_schema, regex or grammar",
+    "repeat_penalty": "repetition_penalty",
+    "length_penalty": "repetition_penalty",
+    "typical_p": "top_p or min_p",
+    "mirostat": "top_p or min_p",
+    "use_beam_search": "n",
+    "ignore_eos": "min_tokens",
+    "allowed_token_ids": "regex or grammar",
+    "prompt_logprobs": "logprobs",
+    "chat_template": "a model with that template",
+    "chat_template_kwargs": "a system message",
+    "continue_final_message": "/v1/completions",
+    "moderation": "a model of your own",
+}
+"""Fields of other servers that would change an answer, and what says the same here."""
 _SAMPLING = (
     "temperature top_p top_k min_p min_tokens frequency_penalty presence_penalty repetition_penalty logit_bias seed n "
     "stop stop_token_ids bad_words"
@@ -26,7 +48,7 @@ _SAMPLING = (
 class SamplingFields(BaseModel):
     """How tokens are picked. What is left out or null is as for the engine: greedy, unless a temperature is given.
 
-    Fields that no engine of ours could honour, but that change nothing about an answer, are taken and left alone.
+    Fields that change nothing about an answer are taken and left alone.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -53,10 +75,22 @@ class SamplingFields(BaseModel):
         """As the engine takes them.
 
         Raises:
+            Problem: A field would have to change the answer, and can't.
             ConfigError: One is out of range.
         """
+        self.refuse(_INSTEAD)
         given = {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
         return SamplingParams(**given, max_tokens=max_tokens, logprobs=logprobs)
+
+    def refuse(self, instead: Mapping[str, str]) -> None:
+        """Refuse fields that can't be honoured, told what says the same; null and false ask for nothing.
+
+        Raises:
+            Problem: There is one.
+        """
+        for name, value in (self.model_extra or {}).items():
+            if name in instead and value is not None and value is not False:
+                raise bad_request(f"{name} is not supported: use {instead[name]}", name)
 
     def whose(self) -> Options:
         """Whose request it is, and whether drafts are made for it."""
@@ -176,16 +210,38 @@ def read_format(given: object, settings: ServerSettings, field: str = "response_
     return {"json_schema": dict(schema)}
 
 
-def usage_of(results: Sequence[Result]) -> CompletionUsage:
-    """The token counts of a request's answers; their prompt counts once."""
+@contextmanager
+def renaming(names: Mapping[str, str]) -> Iterator[None]:
+    """Tells problems with an API's own names for the engine's fields.
+
+    Raises:
+        Problem: For whatever was raised within.
+    """
+    try:
+        yield
+    except Exception as error:
+        problem = problem_of(error)
+        if name := names.get(problem.param or ""):
+            rest = problem.message.removeprefix(f"{problem.param} ")
+            message = problem.message if rest == problem.message else f"{name} {rest}"
+            problem = replace(problem, param=name, message=message)
+        raise problem from error
+
+
+def usage_of(*prompts: Sequence[Result]) -> CompletionUsage:
+    """The token counts of a request: of each prompt's answers, in which that prompt counts once."""
+    results = [result for answers in prompts for result in answers]
     drafted = sum(result.stats.drafted["prediction"] for result in results)
     accepted = sum(result.stats.accepted["prediction"] for result in results)
-    prompt, completion = results[0].usage.prompt_tokens, sum(result.usage.completion_tokens for result in results)
+    prompt = sum(answers[0].usage.prompt_tokens for answers in prompts)
+    completion = sum(result.usage.completion_tokens for result in results)
     return CompletionUsage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         total_tokens=prompt + completion,
-        prompt_tokens_details=PromptTokensDetails(cached_tokens=results[0].usage.cached_tokens),
+        prompt_tokens_details=PromptTokensDetails(
+            cached_tokens=sum(answers[0].usage.cached_tokens for answers in prompts)
+        ),
         completion_tokens_details=CompletionTokensDetails(
             accepted_prediction_tokens=accepted, rejected_prediction_tokens=drafted - accepted
         ),
