@@ -111,9 +111,9 @@ class EngineCore:
             ("logit_bias", params.logit_bias),
             ("bad_words", banned),
         ):
-            for token in tokens:
-                if not (isinstance(token, int) and token < size):
-                    raise ConfigError(f"{name} names token id {token}, which is outside the vocabulary of {size}")
+            for named in tokens:
+                if not (isinstance(named, int) and named < size):
+                    raise ConfigError(f"{name} names token id {named}, which is outside the vocabulary of {size}")
         if params.seed is None:
             raise ConfigError("an order to the engine core needs a seed")
 
