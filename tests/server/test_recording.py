@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError
 from agentspec.replay.traces import read_row, read_traces
 from agentspec.replay.turns import Turn
@@ -48,6 +49,9 @@ def test_a_line_holds_what_exact_replay_needs_and_replay_reads_it(serve, tmp_pat
     forced = answer["rounds"][0]
     assert forced["draft"]["sources"][0] == "grammar"
     assert [forced["draft"]["tokens"][node] for node in forced["path"]] == forced["tokens"][: len(forced["path"])]
+
+    again = endpoint.engine.generate(ASK, SamplingParams.of(row["params"]), json_schema=SCHEMA, speculate=False)
+    assert [each["tokens"] for each in row["answers"]] == [list(each.tokens) for each in (again, *again.alternatives)]
 
     (turn,) = read_traces([path]).turns
     assert (turn.messages, turn.schema, turn.index, turn.category) == (tuple(ASK), SCHEMA, 1, "json")
