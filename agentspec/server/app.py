@@ -26,7 +26,7 @@ from agentspec.server.door import PROBLEMS, Door, desk_for
 from agentspec.server.limits import BodyLimit
 from agentspec.server.metrics import Metrics
 from agentspec.server.metrics import router as metrics_router
-from agentspec.server.openai import chat
+from agentspec.server.openai import chat, completions, responses
 from agentspec.server.openai.wire import error_body
 from agentspec.server.page.board import Board
 from agentspec.server.page.routes import router as page_router
@@ -37,7 +37,7 @@ from agentspec.server.settings import ServerSettings
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
 
-_ROUTERS = (chat.router, messages.router)
+_ROUTERS = (chat.router, completions.router, responses.router, messages.router)
 
 
 def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: EngineConfig | None = None) -> FastAPI:

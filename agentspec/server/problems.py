@@ -72,7 +72,9 @@ def problem_of(error: Exception) -> Problem:
             return bad_request(str(error), "messages", "context_length_exceeded")
         case GrammarDeadEndError():
             return Problem(422, str(error), "invalid_request_error", code="grammar_dead_end")
-        case PromptError() | GrammarError() | ConfigError():
+        case PromptError():
+            return bad_request(str(error), _param(str(error)) or "messages")
+        case GrammarError() | ConfigError():
             return bad_request(str(error), _param(str(error)))
         case TimeoutError():
             return Problem(504, "the request ran out of time and was cancelled", "timeout_error", code="timeout")

@@ -64,8 +64,7 @@ class ChatRequest(SamplingFields, HeldFields):
     @property
     def names(self) -> dict[str, str]:
         """What the engine's fields are called here."""
-        held = next((name for name in ("regex", "grammar") if getattr(self, name) is not None), "tools")
-        return {"lark": held, "response_format": "response_format" if self.response_format else "json_schema"}
+        return self.held_names("response_format" if self.response_format else None)
 
     def _check(self) -> None:
         self.refuse(_INSTEAD)

@@ -127,6 +127,15 @@ class HeldFields(BaseModel):
             options = {"lark" if name == "grammar" else name: value}  # type: ignore[misc]
         return options
 
+    def held_names(self, formatted: str | None) -> dict[str, str]:
+        """What the engine's fields for this are called.
+
+        Args:
+            formatted: The field that OpenAI's format was given in, if one was.
+        """
+        held = next((name for name in ("regex", "grammar") if getattr(self, name) is not None), "tools")
+        return {"lark": held, "response_format": formatted or "json_schema"}
+
 
 class StreamOptions(BaseModel):
     """What a stream tells beside the answer."""
