@@ -13,6 +13,21 @@ MERGED = [b'{"', b'":', b'"}', b'", "', b"true", b"\n\n", b'": ', b"\xf0\x9f", b
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"", b"", *MERGED]
 SPECIAL = {EOS: "<|eos|>", IM_END: "<|im_end|>"}
 TV = Vocabulary(TOKENS, special=SPECIAL, eos=[EOS, IM_END])
+PAIRS = [b"},", b"}}", b"{}"]
+
+
+def _merge(text: str) -> list[int]:
+    """Bytes, and of the pairs the first wherever it stands, then the second, then the third."""
+    parts = [bytes([byte]) for byte in text.encode()]
+    for pair in PAIRS:
+        for place in range(len(parts) - 1, 0, -1):
+            if b"".join(parts[place - 1 : place + 1]) == pair:
+                parts[place - 1 : place + 1] = [pair]
+    return [MERGING.tokens.index(part) for part in parts]
+
+
+MERGING = Vocabulary([*TOKENS[:258], *PAIRS], special=SPECIAL, eos=[EOS, IM_END], encode=_merge)
+"""A tokenizer that splits `{}}` otherwise where a comma follows."""
 
 
 def walk(guide: Guide, tokens: Iterable[int]) -> Cursor | None:

@@ -20,6 +20,8 @@ CACHED_GRAMMARS = 64
 """How many of the last compiled grammars are kept."""
 
 _NO_WAY_ON = ("NoExtension", "NoExtensionBias")
+_MOST_FOLLOWING = 32
+"""Behind forced text so many tokens are looked at; where more may come, such as in a string, none is."""
 
 
 def lark_guide(vocabulary: Vocabulary, lark: str) -> LlgGuide:
@@ -188,7 +190,33 @@ class LlgCursor:
             )
         if problem:
             raise GrammarError(f"the grammar can't go on: {problem}")
-        return mask
+        narrowed = self._vocabulary.canonical and len(members(mask, 1)) == 1 and len(self.forced(2)) == 1
+        return self._with_other_splits(mask) if narrowed else mask
+
+    def _with_other_splits(self, mask: Mask) -> Mask:
+        """The mask, and the tokens that the forced text begins with where it is split together with what may follow it.
+
+        llguidance forces the split of that text alone, up to where a longer token may come; but `{}}` and `{}},` can
+        part ways before that.
+        """
+        matcher = self._matcher.deep_copy()
+        text: bytes = matcher.deep_copy().compute_ff_bytes()
+        whole = self._split(text)
+        if len(whole) < 2 or matcher.try_consume_tokens(whole) < len(whole) or matcher.is_stopped():
+            return mask
+        following = members(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint32), _MOST_FOLLOWING)
+        splits = (self._split(text + self._vocabulary.text(token)) for token in following)
+        first = {split[0] for split in splits if split and text.startswith(self._vocabulary.text(split[0]))}
+        wider = mask.copy()
+        for token in first:
+            wider[token >> 5] |= np.uint32(1 << (token & 31))
+        return wider
+
+    def _split(self, text: bytes) -> Sequence[int]:
+        try:
+            return self._vocabulary.encode(text.decode())
+        except UnicodeDecodeError:
+            return ()
 
     def _compute_forced(self) -> tuple[int, ...]:
         if self._matcher.is_stopped():
@@ -227,6 +255,17 @@ class EndCursor:
 def allows(mask: Mask, token: int) -> bool:
     """Whether the mask has `token`."""
     return 0 <= token < 32 * len(mask) and bool(mask[token >> 5] >> (token & 31) & 1)
+
+
+def members(mask: Mask, most: int) -> list[int]:
+    """The tokens that the mask has; none if they are more than `most`."""
+    words = np.flatnonzero(mask)
+    if len(words) > most or int(np.bitwise_count(mask[words]).sum()) > most:
+        return []
+    bits = np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(len(words), 32)
+    rows, columns = np.nonzero(bits)
+    tokens: list[int] = (words[rows] * 32 + columns).tolist()
+    return tokens
 
 
 def pack(vocabulary: Vocabulary, tokens: frozenset[int]) -> Mask:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from agentspec.draft import ROOT, Draft
 from agentspec.errors import GrammarError
-from agentspec.grammar.base import Cursor, Mask
+from agentspec.grammar.base import Cursor
+from agentspec.grammar.llg import members
 from agentspec.grammar.track import likely
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.base import Context
@@ -72,8 +71,8 @@ class GrammarProposer:
 
     def _paths(self, cursor: Cursor, allowed: Sequence[int], seen: Mapping[int, int], *, room: int) -> list[Path]:
         """The texts that may come, each split into at most `room` tokens."""
-        texts = self._vocabulary.tokens
-        longest = _longest({token: texts[token] for token in allowed if token < len(texts)})
+        ends, spelled = self._vocabulary.eos, self._vocabulary.spelled
+        longest = _longest({token: spelled(token) for token in allowed if token not in ends})
         paths = [self._split(cursor, token, room) for token in longest] if len(longest) <= _MOST_TEXTS else []
         known = {path[0] for path in paths}
         again = sorted((token for token in seen if token in set(allowed) - known), key=lambda token: -seen[token])
@@ -131,18 +130,7 @@ def _allowed(cursor: Cursor) -> list[int]:
         mask = cursor.mask()
     except GrammarError:  # the request hears of it from the target
         return []
-    return [] if mask is None else _members(mask)
-
-
-def _members(mask: Mask) -> list[int]:
-    """The tokens that a mask has; none if they are many."""
-    words = np.flatnonzero(mask)
-    if len(words) > _MOST_TOKENS or int(np.bitwise_count(mask[words]).sum()) > _MOST_TOKENS:
-        return []
-    bits = np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(len(words), 32)
-    rows, columns = np.nonzero(bits)
-    tokens: list[int] = (words[rows] * 32 + columns).tolist()
-    return tokens
+    return [] if mask is None else members(mask, _MOST_TOKENS)
 
 
 def _longest(texts: Mapping[int, bytes]) -> list[int]:

@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from format_doubles import TOOLS, chat, cuts, parse
+from engine_doubles import ByteTokenizer
+from format_doubles import CALLS, TOOLS, chat, cuts, parse
 from test_rendering import chat as chat_of_template
 from test_segmenter import outline
 from test_templates import HISTORY
-from toy_vocabulary import EOS, walk
+from toy_vocabulary import EOS, MERGING, walk
 
+from agentspec.chat.chat import Chat
 from agentspec.chat.formats.registry import FORMATS
 from agentspec.segmenter import Segmenter
 
@@ -53,6 +56,14 @@ def test_a_result_keeps_the_id_of_its_call_when_ids_must_have_nine_characters() 
     assert f'"call_id": "{ID}"' in tokenizer.decode(made.render(HISTORY, TOOLS))
     nine = [HISTORY[0], {**HISTORY[1], "tool_calls": [{**HISTORY[1]["tool_calls"][0], "id": "Ab3456789"}]}]  # type: ignore[index,dict-item]
     assert '"id": "Ab3456789"' in tokenizer.decode(made.render(nine, TOOLS))
+
+
+def test_a_call_without_arguments_may_be_split_as_it_is_with_the_call_behind_it() -> None:
+    made = Chat(ByteTokenizer(), MERGING, tool_format="phi4")
+    tokens = MERGING.encode(FORMATS["phi4"].write([CALLS[1], CALLS[0]]))
+    assert (MERGING.tokens.index(b"{}"), MERGING.tokens.index(b"},")) in pairwise(tokens)
+    for choice in ("required", "auto"):
+        assert walk(made.guide(TOOLS, choice), tokens) is not None
 
 
 def test_ids_between_name_and_arguments_do_not_hide_a_format() -> None:

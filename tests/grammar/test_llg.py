@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_vocabulary import EOS, IM_END, TV, accepts, ids, walk
+from toy_vocabulary import EOS, IM_END, MERGING, TV, accepts, ids, walk
 
 from agentspec.errors import GrammarDeadEndError, GrammarError
-from agentspec.grammar.llg import lark_guide, regex_guide
+from agentspec.grammar.llg import compile_lark, lark_guide, regex_guide
 from agentspec.grammar.schema import schema_guide
 from agentspec.grammar.vocabulary import Vocabulary
 
@@ -85,6 +85,14 @@ def test_forced_text_is_the_tokenizers_split_where_there_is_one() -> None:
     complete = walk(schema_guide(canonical, AB), start.forced(9))
     assert complete is not None
     assert complete.forced(9) == (EOS,)
+
+
+def test_forced_text_may_be_split_as_it_is_with_what_follows_it() -> None:
+    cursor = compile_lark(MERGING, 'start: "[" "{}}" ("]" | ",")').start().advance(ord("["))
+    assert cursor is not None
+    assert (MERGING.encode("{}}]"), MERGING.encode("{}},")) == ([123, 259, 93], [260, 258])
+    assert ids(cursor.mask()) == [123, 260]  # and not 123 alone, as for the text without what follows
+    assert walk(compile_lark(MERGING, 'start: "{}}" ("]" | ",")'), [260, 258]) is not None
 
 
 def test_ids_without_text_are_masked() -> None:
