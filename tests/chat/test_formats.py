@@ -9,6 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 from format_doubles import CALLS, TOOLS, chat, cuts, parse, scribble
+from test_rendering import chat as chat_of_template
+from test_templates import FOLDER, HISTORY
 from toy_vocabulary import EOS, walk
 
 from agentspec.chat.base import Message
@@ -63,6 +65,24 @@ def test_a_named_tool_is_called_once_and_no_other(form: ToolFormat) -> None:
         once, twice = (walk(guide, [*form.write([CALLS[1]] * count).encode(), EOS]) for count in (1, 2))
         assert (once is not None, twice is None) == (True, True)
     assert walk(made.guide(TOOLS, "get_time"), form.write([CALLS[0]]).encode()) is None
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required", "get_time"])
+def test_behind_calls_that_are_held_comes_the_end_as_in_every_familys_templates(form: ToolFormat, choice: str) -> None:
+    guide, call = chat(form)[0].guide(TOOLS, choice), form.write([CALLS[1]]).encode()
+    assert walk(guide, [*call, EOS]) is not None
+    assert [walk(guide, [*call, *text]) for text in (b"So", b" So", b"\nSo", b"\n\nSo")] == [None] * 4
+
+
+SAID = {"role": "assistant", "content": "Said.", "tool_calls": HISTORY[1]["tool_calls"]}
+
+
+@pytest.mark.parametrize("template", sorted(FOLDER.glob("*.jinja")), ids=lambda file: file.stem)
+def test_what_is_said_in_a_turn_with_calls_comes_before_them(template: Path) -> None:
+    made, tokenizer = chat_of_template(template.read_text(encoding="utf-8"))
+    text = tokenizer.decode(made.render([HISTORY[0], SAID, HISTORY[2]], TOOLS))
+    assert text.index("Oslo") > text.rfind("Said.")
 
 
 @every_format
