@@ -52,6 +52,35 @@ class AcceptanceTable:
                     count.add(score, node in reached, self._decay)
 
 
+class ReachTable:
+    """What share of the nodes that were thought to be reached with some chance really were.
+
+    A chain's chance is a product of chances that were each chosen for being high, so it promises too much; and unlike a
+    node's own chance, its reach is put to the test in every round. Learned by segment and by the promise's log odds.
+
+    Args:
+        prior_weight: Observations that the level above is worth; at the top, the promise itself.
+        half_life: Observations after which one counts half.
+    """
+
+    def __init__(self, *, prior_weight: float = 8.0, half_life: float = 240.0) -> None:
+        self._weight = prior_weight
+        self._decay = 0.5 ** (1 / half_life)
+        self._counts: dict[Key, _Count] = {}
+
+    def chance(self, segment: Segment, reach: float) -> float:
+        """P(node accepted), in 0..1, for one that is promised to be reached and right with a chance of `reach`."""
+        of_all, of_segment = (self._counts.get(key, _NOTHING) for key in _reach_keys(segment, reach))
+        shift = of_segment.shift(of_all.shift(0.0, self._weight), self._weight)
+        return _squash(_log_odds(reach) + shift)
+
+    def observe(self, segments: Sequence[Segment], reach: Sequence[float], path: Sequence[int]) -> None:
+        """Count the nodes of a verified draft."""
+        for node, (segment, promised) in enumerate(zip(segments, reach, strict=True)):
+            for key in _reach_keys(segment, promised):
+                self._counts.setdefault(key, _Count()).add(promised, node in path, self._decay)
+
+
 class YieldTable:
     """Accepted nodes per call of a proposer, by the segment in which it was asked, each call weighed by its reach."""
 
@@ -128,6 +157,11 @@ def _keys(source: str, segment: Segment, score: float, depth: int) -> tuple[Key,
     sure = max(-_SUREST, min(_SUREST, round(_log_odds(score))))
     deep = min(depth, _DEEPEST)
     return (source,), (source, segment.value), (source, segment.value, sure), (source, segment.value, sure, deep)
+
+
+def _reach_keys(segment: Segment, reach: float) -> tuple[Key, Key]:
+    sure = max(-_SUREST, min(_SUREST, round(_log_odds(reach))))
+    return (sure,), (segment.value, sure)
 
 
 def _log_odds(chance: float) -> float:

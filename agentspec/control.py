@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
-from agentspec.acceptance import AcceptanceTable, YieldTable
+from agentspec.acceptance import AcceptanceTable, ReachTable, YieldTable
 from agentspec.cost import ONE_WIDTH, CostTable, DraftTimes
 from agentspec.draft import Draft
+from agentspec.probes import Probes
 from agentspec.segments import Segment
 from agentspec.trace import StepRecord
 
@@ -53,6 +54,7 @@ class SpeculationController:
         self._max_draft = max_draft
         self._cost = cost
         self._accepted = AcceptanceTable()
+        self._reached = ReachTable()
         self._yields = YieldTable()
         self._draft_times = DraftTimes()
         self._paces: dict[Segment, _Pace] = {}
@@ -109,18 +111,22 @@ class SpeculationController:
         if not len(draft):
             return draft
         depths = draft.depths()
-        reach = draft.reach(list(map(self._accepted.chance, draft.sources, segments, draft.scores, depths)))
+        reach = self._reach(draft, segments, depths)
         order = sorted(range(len(draft)), key=lambda node: -reach[node])
-        gains = [reach[node] for node in order[: self._max_draft]]
-        size = best_size(gains, self._round_cost(rows), self._pace(segments[0], rows))
+        gains = [self._reached.chance(segments[node], reach[node]) for node in order[: self._max_draft]]
+        cost, rate = self._round_cost(rows), self._pace(segments[0], rows)
+        size = best_size(gains, cost, rate)
         if size < len(gains):
             cut = order[size]
-            size += self._node_probes.due((draft.sources[cut], segments[cut], 1 + depths[cut]))
+            loss = rate * (cost(size + 1) - cost(size)) - gains[size]
+            size += self._node_probes.due((draft.sources[cut], segments[cut], 1 + depths[cut]), loss=loss)
         return draft if size == len(draft) else draft.cut(order[:size])
 
     def observe(self, record: StepRecord) -> None:
         """Learn from a decoding round of one request."""
         self._rows = record.rows
+        reach = self._reach(record.draft, record.segments, record.draft.depths())
+        self._reached.observe(record.segments, reach, record.path)
         self._accepted.observe(record.draft, record.path, record.segments)
         self._yields.observe(record)
         for level, node in enumerate(record.path, start=1):
@@ -140,6 +146,10 @@ class SpeculationController:
     def observe_draft(self, proposer: str, seconds: float) -> None:
         """Learn what a call of a proposer took."""
         self._draft_times.observe(proposer, seconds)
+
+    def _reach(self, draft: Draft, segments: Sequence[Segment], depths: Sequence[int]) -> list[float]:
+        """Each node's chance of being accepted at all, as the chances along its path promise it."""
+        return draft.reach(list(map(self._accepted.chance, draft.sources, segments, draft.scores, depths)))
 
     def _round_cost(self, rows: int) -> Callable[[int], float]:
         return lambda size: self._cost.relative(rows * (1 + size), rows)
@@ -179,36 +189,6 @@ class FixedController(SpeculationController):
 
     def observe(self, record: StepRecord) -> None:
         """Nothing to learn."""
-
-
-class Probes:
-    """When to try again what was given up: ever more rarely, and sooner after a success.
-
-    Args:
-        growth: By how many times the wait grows with each try.
-        rarest: The longest wait, in times that it was given up.
-    """
-
-    def __init__(self, *, growth: int, rarest: int) -> None:
-        self._growth = growth
-        self._rarest = rarest
-        self._waits: dict[Hashable, int] = {}
-        self._declined: dict[Hashable, int] = {}
-
-    def due(self, key: Hashable) -> bool:
-        """Count one more time that it is given up; True if it is to be tried instead."""
-        self._declined[key] = self._declined.get(key, 0) + 1
-        wait = self._waits.setdefault(key, 4)
-        if self._declined[key] < wait:
-            return False
-        self._declined[key] = 0
-        self._waits[key] = min(self._growth * wait, self._rarest)
-        return True
-
-    def succeeded(self, key: Hashable) -> None:
-        """Hear that it was right."""
-        if key in self._waits:
-            self._waits[key] = max(self._waits[key] // self._growth**3, 2)
 
 
 class _Pace:
