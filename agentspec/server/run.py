@@ -39,10 +39,10 @@ def run(
         ConfigError: The address can't be listened at.
         AgentSpecError: The model can't be loaded.
     """
+    app = create_app(load, settings, config=config)
     listener = _listen(settings)
     host, port = listener.getsockname()[:2]
     tell(f"listening at {_url(host, port)}; the model is being loaded")
-    app = create_app(load, settings, config=config)
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=max(1, round(settings.grace_s)))
     )
