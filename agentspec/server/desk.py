@@ -111,8 +111,10 @@ class Desk:
         for watcher in self._watchers:
             watcher.started(running)
         options: Options = {**asked.options, "rounds": True}
+        deadline = asyncio.get_running_loop().time() + self.settings.request_timeout_s
         try:
-            events = await self.engine.start(asked.prompt, asked.params, **options)
+            async with asyncio.timeout_at(deadline):
+                events = await self.engine.start(asked.prompt, asked.params, **options)
         except Exception as error:
             problem = problem_of(error)
             self.leave(running, problem)
@@ -121,7 +123,7 @@ class Desk:
             self.leave(running, GONE)
             raise
         running.prompt = events.prompt
-        return Answering(self, running, events)
+        return Answering(self, running, events, deadline)
 
     def wrote(self, running: Running, event: StreamEvent) -> None:
         """Hear of more of an answer."""
@@ -146,11 +148,11 @@ class Answering(AsyncIterator[StreamEvent]):
         running: What those who watch see.
     """
 
-    def __init__(self, desk: Desk, running: Running, events: AsyncStream) -> None:
+    def __init__(self, desk: Desk, running: Running, events: AsyncStream, deadline: float) -> None:
         self.running = running
         self._desk = desk
         self._events = events
-        self._deadline = asyncio.get_running_loop().time() + desk.settings.request_timeout_s
+        self._deadline = deadline
         self._problem: Problem | None = None
 
     async def __anext__(self) -> StreamEvent:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from agentspec.server.problems import GONE
 
@@ -27,19 +28,27 @@ def message(data: dict[str, Any], event: str | None = None) -> bytes:
 async def stream(parts: AsyncGenerator[bytes]) -> StreamingResponse:
     """A response of events; proxies are asked not to hold them back.
 
-    What the parts raise before the first of them is raised here, while the response can still be an error. From there
-    on they run, so that they notice when they are dropped.
+    What the parts raise before the first of them is raised here, while the response can still be an error. They are
+    closed when the response is over, however it ends.
     """
-    first = await anext(parts)
+    return _Events(await anext(parts), parts)
 
-    async def all_parts() -> AsyncIterator[bytes]:
-        async with aclosing(parts):
+
+class _Events(StreamingResponse):
+    def __init__(self, first: bytes, parts: AsyncGenerator[bytes]) -> None:
+        async def all_parts() -> AsyncIterator[bytes]:
             yield first
             async for part in parts:
                 yield part
 
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(all_parts(), media_type="text/event-stream", headers=headers)
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        super().__init__(all_parts(), media_type="text/event-stream", headers=headers)
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A client that is gone before the first part is sent leaves all_parts without a start, and so without an end.
+        async with aclosing(self._parts):
+            await super().__call__(scope, receive, send)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
