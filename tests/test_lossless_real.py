@@ -67,6 +67,7 @@ ASKS: list[tuple[str, dict[str, Any]]] = [
     ("What is in README.md?", {"tools": TOOLS}),
     ("Ann is 31 and has a cat. Answer in JSON.", {"json_schema": PERSON, "json_whitespace": "bounded"}),
     ("Ann is 31 and has a cat. Answer in JSON.", {"output_type": Person}),
+    ("Ann is 31 and has a cat. Answer in JSON.", {"tools": TOOLS, "json_schema": PERSON}),
     ("Red, green, red, red. Which colours, in order?", {"output_type": list[Literal["red", "green", "blue"]]}),
     (f"Write this to a.py:\n{SOURCE[:400]}", {"tools": [WRITE], "tool_choice": "required"}),
     (f"Repeat this file:\n```python\n{SOURCE}\n```", {"prediction": f"```python\n{SOURCE}\n```"}),
@@ -154,5 +155,5 @@ def test_processors_and_a_stop_string_on_a_real_model(engine: Engine) -> None:
         SamplingParams(max_tokens=60, repetition_penalty=1.2, frequency_penalty=0.3),
         SamplingParams(max_tokens=60, temperature=0.8, top_p=0.9, min_p=0.02, seed=5, stop=["the", "\n\n"]),
     ):
-        plain, drafted = (ask(engine, 6, params, speculate=speculate) for speculate in (False, True))
+        plain, drafted = (ask(engine, 7, params, speculate=speculate) for speculate in (False, True))
         assert essence(drafted) == essence(plain)

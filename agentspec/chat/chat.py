@@ -120,16 +120,15 @@ class Chat:
             return self._reasoned(UntilCall(self._spelling, openings, calls), opened=opened)
         return self._reasoned(calls, opened=opened)
 
-    def held_to(self, guide: LlgGuide, *, opened: bool) -> Guide:
+    def held_to(self, guide: LlgGuide, *, opened: bool, thoughts: bool = False) -> Guide:
         """The guide for an answer that is one of `guide`'s, as this model gives it.
 
         Where answers stand in frames it is in one, behind thoughts as the model likes. Elsewhere it comes at once, or
-        behind the thoughts that the prompt has begun.
+        behind the thoughts that the prompt has begun, or, with `thoughts`, behind some of the model's own.
         """
         if self.form.frames:
-            framed = guide.behind([self._spelling.rule(frame) for frame in self.form.frames])
-            return self._reasoned(framed, opened=opened)
-        return self._reasoned(guide, opened=True) if opened else guide
+            guide = guide.behind([self._spelling.rule(frame) for frame in self.form.frames])
+        return self._reasoned(guide, opened=opened) if opened or thoughts or self.form.frames else guide
 
     def parser(
         self,
@@ -137,12 +136,22 @@ class Chat:
         tool_choice: ToolChoice = "auto",
         *,
         opened: bool = False,
+        held: bool = False,
         new_id: Callable[[], str] | None = None,
     ) -> MessageParser:
-        """A parser for one answer. Without tools to call, or under `"none"`, all of it but thoughts is text."""
+        """A parser for one answer. Without tools to call, or under `"none"`, all of it but thoughts is text.
+
+        With `held` the answer is either calls or a text that something else holds, in which nothing is a call.
+        """
         calls = bool(tools) and tool_choice != "none"
         return AnswerParser(
-            self.form, tools if calls else (), calls=calls, reasoning=self.reasoning, opened=opened, new_id=new_id
+            self.form,
+            tools if calls else (),
+            calls=calls,
+            reasoning=self.reasoning,
+            opened=opened,
+            held=held,
+            new_id=new_id,
         )
 
     def _reasoned(self, guide: Resumable, *, opened: bool) -> Guide:

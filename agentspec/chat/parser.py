@@ -24,6 +24,7 @@ class AnswerParser:
         calls: Whether there are any; without them, all but thoughts is text.
         reasoning: How thoughts are written; None: there are none.
         opened: Whether the prompt has begun the thoughts.
+        held: Whether an answer that does not begin with a call has none in it, whatever its text looks like.
         new_id: Gives each call its id.
     """
 
@@ -35,12 +36,15 @@ class AnswerParser:
         calls: bool = True,
         reasoning: Reasoning | None = None,
         opened: bool = False,
+        held: bool = False,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         openings = form.openings if calls else ()
         self._form = form
         self._reasoning = reasoning
-        self._at_start = tuple(opening.text for opening in openings if opening.at_start)
+        self._either = held and calls
+        begin = tuple(opening.text for opening in openings if opening.at_start)
+        self._at_start = form.begins(tools) if self._either else begin
         self._openings = tuple(opening.text for opening in openings if not opening.at_start)
         self._hidden = form.hidden
         self._tape = Tape()
@@ -68,10 +72,11 @@ class AnswerParser:
     def _answer(self, *, opened: bool) -> Steps[None]:
         if opened:
             yield from self._thoughts()
-        yield from self._start()
-        calls = tuple("\n" + opening for opening in self._openings)
+        called = yield from self._start()
+        openings = self._openings if called or not self._either else ()
+        calls = tuple("\n" + opening for opening in openings)
         again = (self._reasoning.open,) if self._reasoning is not None and self._reasoning.anywhere else ()
-        while marker := (yield from self._tape.show(TextDelta, *calls, *self._openings, *self._hidden, *again)):
+        while marker := (yield from self._tape.show(TextDelta, *calls, *openings, *self._hidden, *again)):
             if marker in self._hidden:
                 self._tape.take(len(marker))
             elif marker in again:
@@ -81,23 +86,26 @@ class AnswerParser:
                 self._tape.take(len(marker) - len(marker.removeprefix("\n")))
                 yield from self._call(marker.removeprefix("\n"))
 
-    def _start(self) -> Steps[None]:
-        """Thoughts, and calls that are known as such at the start of an answer only."""
+    def _start(self) -> Steps[bool]:
+        """Thoughts, and calls that are known as such at the start of an answer only; whether there were any."""
         thoughts = (self._reasoning.open,) if self._reasoning is not None else ()
+        hidden = self._hidden if self._either else ()
+        markers = sorted((*thoughts, *self._at_start, *hidden), key=len, reverse=True)
         while True:
             text = self._tape.text.lstrip()
-            here = next((marker for marker in (*thoughts, *self._at_start) if text.startswith(marker)), None)
-            if here is not None:
-                self._tape.take(len(self._tape.text) - len(text))
-                if here in self._at_start:
-                    yield from self._call(here)
-                    return
-                self._tape.take(len(here))
+            here = next((marker for marker in markers if text.startswith(marker)), "")
+            longer = any(marker.startswith(text) and len(marker) > len(here) for marker in markers)
+            if longer and (yield from self._tape.more()):
+                continue
+            if not here:
+                return False
+            self._tape.take(len(self._tape.text) - len(text))
+            if here in self._at_start:
+                yield from self._call(here)
+                return True
+            self._tape.take(len(here))
+            if here in thoughts:
                 yield from self._thoughts()
-            elif not any(marker.startswith(text) for marker in (*thoughts, *self._at_start)):
-                return
-            elif not (yield from self._tape.more()):
-                return
 
     def _thoughts(self) -> Steps[None]:
         """All up to the closing marker, without white space around it."""

@@ -139,9 +139,12 @@ class TextStream:
 class StopRule:
     """What the engine asks after each token of one request: does the output end with it?"""
 
-    def __init__(self, vocabulary: Vocabulary, stops: Sequence[str], *, min_tokens: int = 0) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, stops: Sequence[str], *, min_tokens: int = 0, visible: Iterable[str] = ()
+    ) -> None:
         """For one output; see `TextStream`."""
-        self._stream = TextStream(vocabulary, stops=stops, min_tokens=min_tokens) if stops else None
+        stream = TextStream(vocabulary, stops=stops, min_tokens=min_tokens, visible=visible)
+        self._stream = stream if stops else None
 
     def feed(self, token: int) -> bool:
         """Whether `token` completes a stop string. To be called once for each token, in order."""

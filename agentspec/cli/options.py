@@ -53,17 +53,16 @@ def answer_options(tools: Path | None, tool_choice: str | None, schema: Path | N
     """
     from agentspec.grammar.tools import chosen, read_tools
 
-    if tools and schema:
-        raise ConfigError("the answer can be held to one thing, not to --tools and --schema: leave one out")
+    options: Options = {}
     if schema:
-        value = read_json(schema, "--schema")
-        if not isinstance(value, dict):
+        described = read_json(schema, "--schema")
+        if not isinstance(described, dict):
             raise ConfigError(f"--schema {schema} must hold a JSON Schema, an object")
-        return {"json_schema": value}
+        options["json_schema"] = described
     if not tools:
         if tool_choice is not None:
             raise ConfigError(f"--tool-choice {tool_choice} needs --tools FILE")
-        return {}
+        return options
     value = read_json(tools, "--tools")
     if not isinstance(value, list) or not value:
         raise ConfigError(f"--tools {tools} must hold a JSON list of OpenAI tools, at least one")
@@ -71,7 +70,7 @@ def answer_options(tools: Path | None, tool_choice: str | None, schema: Path | N
         chosen(read_tools(value), tool_choice or "auto")
     except ConfigError as error:
         raise ConfigError(f"--tools {tools}: {error}") from error
-    return {"tools": value, "tool_choice": tool_choice or "auto"}
+    return {**options, "tools": value, "tool_choice": tool_choice or "auto"}
 
 
 def read_json(path: Path, option: str) -> Any:  # noqa: ANN401

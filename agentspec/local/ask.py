@@ -15,6 +15,7 @@ from agentspec.engine.request import Order
 from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.grammar.base import Guide
 from agentspec.grammar.code_names import code_names
+from agentspec.grammar.either import Either
 from agentspec.grammar.free_calls import free_calls
 from agentspec.grammar.llg import LlgGuide, lark_guide, regex_guide
 from agentspec.grammar.output_type import OutputType, output_guide, writes_json
@@ -39,7 +40,9 @@ class Options(TypedDict, total=False):
         lark: Hold it to a grammar in llguidance's dialect of Lark.
         json_whitespace: White space in a JSON document: "fixed" (the default) or "bounded"; see `Whitespace`.
         tools: OpenAI tools that the model may call.
-        tool_choice: "auto" (the default), "required", "none", a tool's name, or OpenAI's object that names one.
+        tool_choice: "auto" (the default), "required", "none", a tool's name, or OpenAI's object that names one. Where
+            the output is held to something beside tools, "auto" leaves the choice between calls and that, and nothing
+            else; where calls are asked for, only they are held, and under "none" only the other.
         parallel_tool_calls: Whether it may call more than one at once; default True.
         speculate: Overrides the engine's own setting; never changes a token.
         caller: Whose request it is: what one caller's answers taught is not used for another. Default: "".
@@ -129,8 +132,9 @@ class Asker:
         """
         tools = read_tools(ask.options.get("tools") or ())
         prompt = self.tokens(ask.prompt, tools, ask.tool_choice)
-        opened = self._is_chat(ask, tools) and self._chat.opened(prompt)
-        guide = self._tracked(self._guide(ask, tools, opened=opened), ask, tools, opened=opened)
+        chat = self._is_chat(ask, tools)
+        opened, visible = chat and self._chat.opened(prompt), self._chat.visible if chat else ()
+        guide = self._guide(ask, tools, opened=opened)
         params = self._params(ask.params)
         prediction = tuple(self._vocabulary.encode(ask.options.get("prediction") or ""))
         orders = [
@@ -138,7 +142,7 @@ class Asker:
                 prompt=prompt,
                 params=params,
                 guide=guide,
-                stop_rule=StopRule(self._vocabulary, params.stop, min_tokens=params.min_tokens),
+                stop_rule=StopRule(self._vocabulary, params.stop, min_tokens=params.min_tokens, visible=visible),
                 speculate=bool(ask.options.get("speculate", True)),
                 branch=branch,
                 caller=ask.options.get("caller") or "",
@@ -178,17 +182,24 @@ class Asker:
         return self._vocabulary.spelled(token)
 
     def _guide(self, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
+        """What the answer is held to: under tool choice "auto" and something beside tools, to calls or to that."""
         parallel = ask.options.get("parallel_tool_calls", True)
-        held_to = self._held_to(ask, tools)
-        if held_to is not None:
-            return self._chat.held_to(held_to, opened=opened) if self._is_chat(ask, tools) else held_to
-        return self._chat.guide(tools, ask.tool_choice, parallel=parallel, opened=opened)
+        held_to = self._held_to(ask)
+        calls = bool(tools) and ask.tool_choice != "none"
+        if held_to is None or (calls and ask.tool_choice != "auto"):
+            guide = self._chat.guide(tools, ask.tool_choice, parallel=parallel, opened=opened)
+            return self._tracked(guide, ask, tools, opened=opened)
+        chat = self._is_chat(ask, tools)
+        text = self._chat.held_to(held_to, opened=opened, thoughts=calls) if chat else held_to
+        tracked = self._tracked(text, ask, tools, opened=opened, held=True)
+        if not calls:
+            return tracked
+        called = self._chat.guide(tools, "required", parallel=parallel, opened=opened)
+        return Either(self._tracked(called, ask, tools, opened=opened), tracked)
 
-    def _held_to(self, ask: Ask, tools: Sequence[Tool]) -> LlgGuide | None:
+    def _held_to(self, ask: Ask) -> LlgGuide | None:
         """What the ask holds the output to beside tools."""
         given = [name for name in _HELD_TO if ask.options.get(name) is not None]
-        if tools and ask.tool_choice != "none":
-            given.append("tools")
         if len(given) > 1:
             raise ConfigError(f"the output can be held to one thing, not to {' and '.join(given)}: leave one out")
         whitespace = ask.options.get("json_whitespace", "fixed")
@@ -204,18 +215,21 @@ class Asker:
             return lark_guide(self._vocabulary, lark)
         return None
 
-    def _tracked(self, guide: Guide, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
-        """The guide with cursors that know where in the answer they are."""
+    def _tracked(
+        self, guide: Guide, ask: Ask, tools: Sequence[Tool], *, opened: bool, held: bool = False
+    ) -> TrackedGuide:
+        """The guide with cursors that know where in the answer they are; `held` to something beside tools."""
         output_type = ask.options.get("output_type")
         typed = output_type is not None and writes_json(output_type)
         segmenter = Segmenter(
             calls=self._chat.form.marks,
             reasoning=self._chat.thoughts,
             frames=self._chat.form.frames if self._is_chat(ask, tools) else (),
-            document=typed or ask.options.get("json_schema") is not None,
+            document=held and (typed or ask.options.get("json_schema") is not None),
             code_names=code_names(tool.parameters for tool in tools),
         )
-        guesses = free_calls(self._vocabulary, tools) if ask.tool_choice in ("auto", "none") else ()
+        free = not held and ask.tool_choice in ("auto", "none")
+        guesses = free_calls(self._vocabulary, tools) if free else ()
         return TrackedGuide(
             guide, self._vocabulary, segmenter, start=segmenter.start(reasoning=opened), guesses=guesses
         )
@@ -232,7 +246,8 @@ class Asker:
 
     def _reader(self, order: Order, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Reader:
         chat = self._is_chat(ask, tools)
-        parser = self._chat.parser(tools, ask.tool_choice, opened=opened) if chat else TextParser()
+        held = ask.tool_choice == "auto" and any(ask.options.get(name) is not None for name in _HELD_TO)
+        parser = self._chat.parser(tools, ask.tool_choice, opened=opened, held=held) if chat else TextParser()
         text = TextStream(
             self._vocabulary,
             stops=order.params.stop,

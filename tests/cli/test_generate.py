@@ -75,10 +75,6 @@ def test_a_schema_holds_the_answer(shell, echo, tmp_path):
         ),
         (["--tool-choice", "required", "x"], "--tool-choice required needs --tools FILE"),
         (
-            ["--tools", "a", "--schema", "b", "x"],
-            "the answer can be held to one thing, not to --tools and --schema: leave one out",
-        ),
-        (
             ["--raw", "--system", "a", "x"],
             "--raw takes the prompt as it is, so it does not go with --system or --tools",
         ),

@@ -172,7 +172,6 @@ def test_bad_words_in_text_are_kept_out_in_the_tokenizers_spellings() -> None:
         (ASK, {"json_schema": {"not": {}}}, GrammarError, "not"),
         (ASK, {"regex": "("}, GrammarError, "regex"),
         (ASK, {"regex": "a", "lark": 'start: "a"'}, ConfigError, "regex and lark"),
-        (ASK, {"tools": [WEATHER], "regex": "a"}, ConfigError, "regex and tools"),
         (ASK, {"tools": [{"name": "x"}]}, ConfigError, r"tools\[0\]"),
         (ASK, {"tools": [WEATHER], "tool_choice": "wether"}, ConfigError, "wether"),
         (b"abc", {}, PromptError, "bytes"),

@@ -32,6 +32,7 @@ class ToolFormat:
         name: By which it is chosen.
         openings: The texts that begin a call, or a list of calls.
         tool_openings: More of them, for texts that begin a call only with a tool's name in them.
+        heads: Texts that tell a call, as the grammar wants it, from JSON; None: the enforced openings do.
         marks: The same for the reader of segments, with what ends a call.
         syntax: How to write a call, told to models whose template does not; follows "To call a function, write ".
         grammar: Name of the file of grammar rules that don't depend on the tools.
@@ -70,6 +71,7 @@ class ToolFormat:
     shown: Callable[[str, Written], bool] | None = None
     prepare: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = field(default=list)
     tool_openings: Callable[[Sequence[Tool]], tuple[Opening, ...]] = _none
+    heads: Callable[[Sequence[Tool]], tuple[str, ...]] | None = None
     described: bool = False
     new_id: Callable[[], str] = new_call_id
 
@@ -79,6 +81,12 @@ class ToolFormat:
         thoughts = (self.reasoning.open, self.reasoning.close, *self.reasoning.between) if self.reasoning else ()
         calls = (*(opening.text for opening in self.openings), *self.marks.closes, *self.within)
         return (*calls, *self.hidden, *thoughts)
+
+    def begins(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+        """The texts by which calls are told from a text that is held to something else."""
+        if self.heads is not None:
+            return self.heads(tools)
+        return tuple(opening.text for opening in (*self.openings, *self.tool_openings(tools)) if opening.enforced)
 
     def shows(self, prompt: str, call: Written) -> bool:
         """Whether a template's prompt shows the call in this format."""

@@ -21,10 +21,15 @@ _BEGINNING = re.compile(r'\s*(?:\{\s*(?:"([^"]*)"|[^\s"])|[^\s{])')
 
 
 def _rules(tools: Sequence[Tool], rule: Rule) -> list[str]:
-    objects = call_rules(
-        "object", tools, lambda tool: json.dumps(f'{_OPEN}{tool.name}"{_ITEM}"parameters"{_KEY}'), '"}"'
-    )
-    return [f"tag: {rule(TAG)}", *objects]
+    return [f"tag: {rule(TAG)}", *call_rules("object", tools, lambda tool: json.dumps(_head(tool)), '"}"')]
+
+
+def _head(tool: Tool) -> str:
+    return f'{_OPEN}{tool.name}"{_ITEM}"parameters"{_KEY}'
+
+
+def _heads(tools: Sequence[Tool]) -> tuple[str, ...]:
+    return (TAG, *map(_head, tools))
 
 
 def _write(calls: Sequence[Written]) -> str:
@@ -54,4 +59,5 @@ LLAMA3_JSON = ToolFormat(
     rules=_rules,
     write=_write,
     read=_read,
+    heads=_heads,
 )
