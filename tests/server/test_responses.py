@@ -144,6 +144,14 @@ def test_tool_choices(scripted, choice, names):
     assert answer["tool_choice"] == choice
 
 
+@pytest.mark.parametrize(("reply", "kind"), [(ONE, "function_call"), ('{"a": 1}', "message")])
+def test_a_format_holds_what_is_no_call(scripted, reply, kind):
+    scripted.engine.reply = lambda prompt: reply
+    body = {"input": "hi", "tools": [WEATHER], "text": {"format": SCHEMA}}
+    (item,) = scripted.post(PATH, body).json()["output"]
+    assert item["type"] == kind
+
+
 def test_log_probabilities_go_with_the_text_however_it_is_drafted(endpoint):
     body = {"input": "Say hello.", "max_output_tokens": 6, "include": ["message.output_text.logprobs"]}
     answer = endpoint.post(PATH, {**body, "top_logprobs": 2}).json()
@@ -244,7 +252,6 @@ def test_responses_are_remembered_up_to_a_bound(serve, scripted):
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
         ({"tools": [WEATHER], "tool_choice": {"type": "mcp", "server_label": "m"}}, "tool_choice"),
         ({"tool_choice": "required"}, "tool_choice"),
-        ({"tools": [WEATHER], "text": {"format": SCHEMA}}, "text.format"),
         ({"text": {"format": {"type": "xml"}}}, "text.format"),
         ({"text": {"format": {**SCHEMA, "name": 5}}}, "text.format.name"),
         ({"text": {"format": {**SCHEMA, "schema": {"type": "strange"}}}}, "text.format"),

@@ -16,6 +16,7 @@ from openai.types.responses import (
     ResponseOutputItem,
     ResponseTextConfig,
     ResponseUsage,
+    Tool,
     ToolChoiceAllowed,
     ToolChoiceFunction,
 )
@@ -30,7 +31,7 @@ from agentspec.segments import Segment
 from agentspec.server.openai.responses_request import ResponsesRequest
 from agentspec.server.problems import Problem, bad_request
 
-Status = Literal["in_progress", "completed", "incomplete", "failed"]
+Output = Sequence[ResponseOutputItem]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -46,63 +47,59 @@ class ResponseFrame:
     """
 
     def __init__(self, asked: ResponsesRequest, params: SamplingParams) -> None:
-        self._asked = asked
-        self._params = params
-        self._id = f"resp_{uuid4().hex}"
-        self._created = int(time())
-        self._text = ResponseTextConfig(format=_format((asked.text or {}).get("format")))
-        self._tool_choice = _tool_choice(asked.tool_choice)
-        self._tools = [
-            _typed(FunctionTool, {"strict": True, **tool}, f"tools[{index}]")
-            for index, tool in enumerate(asked.tools or ())
-        ]
-
-    def response(
-        self,
-        status: Status,
-        output: Sequence[ResponseOutputItem] = (),
-        *,
-        result: Result | None = None,
-        problem: Problem | None = None,
-    ) -> Response:
-        """The response as it stands.
-
-        Args:
-            status: Of the whole.
-            output: Its items so far.
-            result: Of the answer, once that is over.
-            problem: That ended it.
-        """
-        asked = self._asked
-        return Response(
-            id=self._id,
+        self._begun = Response(
+            id=f"resp_{uuid4().hex}",
             object="response",
-            created_at=self._created,
-            completed_at=int(time()) if status == "completed" else None,
-            status=status,
+            created_at=int(time()),
+            completed_at=None,
+            status="in_progress",
             background=False,
-            error=None if problem is None else _error(problem),
-            incomplete_details=IncompleteDetails(reason="max_output_tokens") if status == "incomplete" else None,
+            error=None,
+            incomplete_details=None,
             instructions=asked.instructions,
             max_output_tokens=asked.max_output_tokens,
             max_tool_calls=None,
             metadata=asked.metadata or {},
             model=asked.model,
-            output=list(output),
+            output=[],
             parallel_tool_calls=asked.parallel_tool_calls is not False,
             previous_response_id=asked.previous_response_id,
             reasoning=Reasoning(effort=None, summary=None),
             service_tier="default",
-            temperature=self._params.temperature,
-            text=self._text,
-            tool_choice=self._tool_choice,
-            tools=list(self._tools),
+            temperature=params.temperature,
+            text=ResponseTextConfig(format=_format((asked.text or {}).get("format"))),
+            tool_choice=_tool_choice(asked.tool_choice),
+            tools=[_tool(tool, f"tools[{index}]") for index, tool in enumerate(asked.tools or ())],
             top_logprobs=asked.top_logprobs or 0,
-            top_p=self._params.top_p,
+            top_p=params.top_p,
             truncation="disabled",
-            usage=None if result is None else _usage(result),
+            usage=None,
             user=asked.user,
         )
+
+    def begun(self) -> Response:
+        """The response before anything is written."""
+        return self._begun
+
+    def ended(self, status: Literal["completed", "incomplete"], output: Output, result: Result) -> Response:
+        """The response with all of its output."""
+        cut = status == "incomplete"
+        return self._with(
+            status=status,
+            completed_at=None if cut else int(time()),
+            incomplete_details=IncompleteDetails(reason="max_output_tokens") if cut else None,
+            output=list(output),
+            usage=_usage(result),
+        )
+
+    def failed(self, output: Output, problem: Problem) -> Response:
+        """The response with what there is of its output."""
+        code: Literal["invalid_prompt", "server_error"] = "invalid_prompt" if problem.status < 500 else "server_error"
+        error = ResponseError(code=code, message=problem.message)
+        return self._with(status="failed", error=error, output=list(output))
+
+    def _with(self, **changes: object) -> Response:
+        return self._begun.model_copy(update=changes)
 
 
 def _typed(kind: type[_Model], value: object, place: str) -> _Model:
@@ -115,8 +112,8 @@ def _typed(kind: type[_Model], value: object, place: str) -> _Model:
         raise bad_request(f"{field}: {first['msg'][:1].lower()}{first['msg'][1:]}", field) from error
 
 
-def _error(problem: Problem) -> ResponseError:
-    return ResponseError(code="invalid_prompt" if problem.status < 500 else "server_error", message=problem.message)
+def _tool(given: Mapping[str, Any], place: str) -> Tool:
+    return _typed(FunctionTool, {"strict": True, **given}, place)
 
 
 def _format(given: Mapping[str, Any] | None) -> ResponseFormatTextConfig:

@@ -50,7 +50,7 @@ class ResponseWriter:
 
     def opening(self) -> list[Wire]:
         """The events before anything is written."""
-        response = self._frame.response("in_progress")
+        response = self._frame.begun()
         created = ResponseCreatedEvent(type="response.created", sequence_number=next(self._numbers), response=response)
         going = ResponseInProgressEvent(
             type="response.in_progress", sequence_number=next(self._numbers), response=response
@@ -77,7 +77,7 @@ class ResponseWriter:
     def failed(self, problem: Problem) -> Wire:
         """The event that ends a response which could not be finished."""
         items = self._output if self._open is None else [*self._output, self._open.item("incomplete")]
-        response = self._frame.response("failed", items, problem=problem)
+        response = self._frame.failed(items, problem)
         return _wire(
             ResponseFailedEvent(type="response.failed", sequence_number=next(self._numbers), response=response)
         )
@@ -130,7 +130,7 @@ class ResponseWriter:
             yield from self._text("")
         status: Literal["completed", "incomplete"] = "incomplete" if result.finish_reason == "length" else "completed"
         yield from self._close(status)
-        response = self._frame.response(status, self._output, result=result)
+        response = self._frame.ended(status, self._output, result)
         if status == "incomplete":
             yield ResponseIncompleteEvent(
                 type="response.incomplete", sequence_number=next(self._numbers), response=response

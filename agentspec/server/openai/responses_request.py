@@ -91,14 +91,10 @@ class ResponsesRequest(SamplingFields, HeldFields):
         messages = read_items(earlier, given)
         if self.instructions:
             messages.insert(0, {"role": "system", "content": self.instructions})
-        tools = self._tools(settings)
         held = self.held_to(read_format((self.text or {}).get("format"), settings, "text.format"), settings)
-        if held and tools.get("tool_choice", "none") != "none":
-            message = "the answer can be held to a format or to tools: leave one out, or set tool_choice to none"
-            raise bad_request(message, "text.format")
         logprobs = (self.top_logprobs or 0) if _LOGPROBS in (self.include or ()) else None
         params = self.params(max_tokens=self.max_output_tokens, logprobs=logprobs)
-        return Asked(PATH, messages, params, {**self.whose(), **held, **tools})
+        return Asked(PATH, messages, params, {**self.whose(), **held, **self._tools(settings)})
 
     def _check(self) -> None:
         self.refuse(_INSTEAD)
