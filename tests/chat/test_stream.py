@@ -115,7 +115,7 @@ def test_a_stop_rule_says_when() -> None:
     assert [other.feed(token) for token in b"ND"] == [False, False]
     assert [never.feed(token) for token in b"END"] == [False, False, False]
     shown = StopRule(TV, ["a<|im_end|>"], visible=["<|im_end|>"])  # a marker that is a control token, and is text
-    assert [shown.feed(token) for token in (97, 257)] == [False, True]
+    assert [shown.feed(token) for token in (97, IM_END)] == [False, True]
 
 
 @given(st.text("abE", max_size=12), st.lists(st.text("abE", min_size=1, max_size=4), max_size=3), st.integers(0, 2**32))

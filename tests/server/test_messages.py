@@ -91,6 +91,24 @@ def test_a_loop_of_two_turns_calls_a_tool_and_ends(client) -> None:
     assert (last.stop_reason, json.loads(last.content[0].text)) == ("end_turn", {"degrees": 9})
 
 
+@pytest.mark.parametrize(("seed", "reason"), [(5, "tool_use"), (2, "end_turn")])
+def test_with_tools_and_a_format_the_answer_is_a_call_or_a_document(client, seed: int, reason: str) -> None:
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+    fields = {
+        "messages": ASK_WEATHER,
+        "tools": [TOOL],
+        "output_config": {"format": {"type": "json_schema", "schema": schema}},
+        "extra_body": {"temperature": 2.0, "seed": seed},
+        "max_tokens": 64,
+    }
+    whole = ask(client, **fields)
+    assert told(whole) == told(streamed(client, **fields))
+    assert whole.stop_reason == reason
+    (block,) = whole.content
+    found = block.input if reason == "tool_use" else json.loads(block.text)
+    assert found in ([{"city": "Oslo"}, {"city": "Rome"}] if reason == "tool_use" else [{"n": 1}, {"n": 2}])
+
+
 def test_the_stop_sequence_that_ended_the_answer_is_named(endpoint, client) -> None:
     text = endpoint.engine.generate(HELLO, SamplingParams(max_tokens=8)).text
     stop = text[5:9]
