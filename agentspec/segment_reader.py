@@ -61,6 +61,11 @@ class Reader:
             self._go("prose")
             self._prose(character)
 
+    def _frame(self, character: str) -> None:
+        """What comes before the first call, or the next, where nothing else may come but thoughts."""
+        if not self._opened() and self._ends(self._rules.reasoning[0]):
+            self._go("reasoning")
+
     def _prose(self, character: str) -> None:
         if self._opened():
             return
@@ -73,11 +78,11 @@ class Reader:
 
     def _end(self, character: str) -> None:
         if not self._opened() and character not in _SPACE:
-            self._go("prose")
+            self._go("frame" if self._rules.called else "prose")
 
     def _opened(self) -> bool:
         marker = self._ends(*self._calls.opens)
-        if marker is None or (len(marker) == 1 and self.place.mode != "start"):
+        if marker is None or (len(marker) == 1 and self.place.mode not in ("start", "frame")):
             return False
         self._go("call", expects="key" if self._calls.python else "value", fenced=False)
         if self._ends(*self._calls.name_after):
@@ -220,6 +225,7 @@ class Reader:
 
 _READ: dict[Mode, Callable[[Reader, str], None]] = {
     "start": Reader._start,
+    "frame": Reader._frame,
     "prose": Reader._prose,
     "reasoning": Reader._reasoning,
     "fence": Reader._fence,

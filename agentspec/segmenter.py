@@ -27,6 +27,7 @@ class Segmenter:
         reasoning: The texts around thoughts.
         frames: An answer may begin behind one of these: what comes before is none of it.
         document: Whether the whole answer is held to be one JSON value.
+        called: Whether the answer is held to be calls, but for thoughts before them.
         code_names: Arguments whose text is code, besides `CODE_NAMES`.
     """
 
@@ -34,6 +35,7 @@ class Segmenter:
     reasoning: tuple[str, str] = ("<think>", "</think>")
     frames: tuple[str, ...] = ()
     document: bool = False
+    called: bool = False
     code_names: frozenset[str] = frozenset()
 
     def start(self, *, reasoning: bool = False) -> Place:
@@ -43,6 +45,8 @@ class Segmenter:
     @property
     def begins(self) -> Mode:
         """The part that an answer begins with, and goes on with behind its thoughts."""
+        if self.called:
+            return "frame"
         return "json" if self.document and not self.frames else "start"
 
     def advance(self, place: Place, text: bytes) -> Place:
@@ -84,6 +88,7 @@ class Segmenter:
 
 _BY_MODE: dict[Mode, Segment] = {
     "start": Segment.PROSE,
+    "frame": Segment.CALL_FRAME,
     "prose": Segment.PROSE,
     "reasoning": Segment.REASONING,
     "fence": Segment.CODE,

@@ -61,7 +61,9 @@ class CallMarks:
     python: bool = False
 
 
-Mode = Literal["start", "prose", "reasoning", "fence", "code", "call", "name", "raw_name", "raw", "json", "end"]
+Mode = Literal[
+    "start", "frame", "prose", "reasoning", "fence", "code", "call", "name", "raw_name", "raw", "json", "end"
+]
 
 
 class Place(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
@@ -61,6 +62,12 @@ def outline(rules: Segmenter, text: str) -> str:
         (HERMES, "P|{|K|n|P|ame} is|P"),
         (Segmenter(document=True), 'K|{"a": |N|"|S|b"|K|}|E'),
         (XML, "P|<tool_call>|F|\n<function=|T|f>|F|\n<parameter=|K|x>\n|S|{1}\n</parameter>|F|\n</tool_call>|E"),
+        (
+            replace(HERMES, called=True),
+            'F|<think>|R|a {\n</think>|F|\n\n<tool_call>{"name": "|T|f"|F|}</tool_call>|E|\n<|F|tool_call>{|F',
+        ),
+        (replace(PYTHONIC, called=True), "F|[|T|f(|K|)|F|]|E"),
+        (replace(BARE, called=True), 'F|{"name": "|T|f"|F|, "parameters": {|K|"a": |N|1}|F|}|E'),
         (PYTHONIC, 'P|[|T|f(|K|city=|N|"|S|a]b"|K|, l=|N|[1]|K|)|F|,|T| g(|K|)|F|]|E'),
         (NAMED, 'P|[|N|T|P|OOL_CALLS]|T|f[|F|ARGS]{|K|"name": |N|"|S|x"|K|}|E'),
         (BARE, 'P|{|F|"name": "|T|f"|F|, "parameters": {|K|"a": |N|1}|F|}|E'),

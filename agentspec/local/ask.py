@@ -188,14 +188,14 @@ class Asker:
         calls = bool(tools) and ask.tool_choice != "none"
         if held_to is None or (calls and ask.tool_choice != "auto"):
             guide = self._chat.guide(tools, ask.tool_choice, parallel=parallel, opened=opened)
-            return self._tracked(guide, ask, tools, opened=opened)
+            return self._tracked(guide, ask, tools, opened=opened, called=calls and ask.tool_choice != "auto")
         chat = self._is_chat(ask, tools)
         text = self._chat.held_to(held_to, opened=opened, thoughts=calls) if chat else held_to
         tracked = self._tracked(text, ask, tools, opened=opened, held=True)
         if not calls:
             return tracked
         called = self._chat.guide(tools, "required", parallel=parallel, opened=opened)
-        return Either(self._tracked(called, ask, tools, opened=opened), tracked)
+        return Either(self._tracked(called, ask, tools, opened=opened, called=True), tracked)
 
     def _held_to(self, ask: Ask) -> LlgGuide | None:
         """What the ask holds the output to beside tools."""
@@ -216,9 +216,16 @@ class Asker:
         return None
 
     def _tracked(
-        self, guide: Guide, ask: Ask, tools: Sequence[Tool], *, opened: bool, held: bool = False
+        self,
+        guide: Guide,
+        ask: Ask,
+        tools: Sequence[Tool],
+        *,
+        opened: bool,
+        held: bool = False,
+        called: bool = False,
     ) -> TrackedGuide:
-        """The guide with cursors that know where in the answer they are; `held` to something beside tools."""
+        """The guide with cursors that know where in the answer they are; it is `held` to a text, or to be calls."""
         output_type = ask.options.get("output_type")
         typed = output_type is not None and writes_json(output_type)
         segmenter = Segmenter(
@@ -226,10 +233,10 @@ class Asker:
             reasoning=self._chat.thoughts,
             frames=self._chat.form.frames if self._is_chat(ask, tools) else (),
             document=held and (typed or ask.options.get("json_schema") is not None),
+            called=called,
             code_names=code_names(tool.parameters for tool in tools),
         )
-        free = not held and ask.tool_choice in ("auto", "none")
-        guesses = free_calls(self._vocabulary, tools) if free else ()
+        guesses = () if held or called else free_calls(self._vocabulary, tools)
         return TrackedGuide(
             guide, self._vocabulary, segmenter, start=segmenter.start(reasoning=opened), guesses=guesses
         )

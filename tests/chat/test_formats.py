@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from engine_doubles import ByteTokenizer
 from format_doubles import CALLS, TOOLS, chat, cuts, parse, scribble
 from test_rendering import chat as chat_of_template
 from test_templates import FOLDER, HISTORY
@@ -17,8 +18,12 @@ from agentspec.chat.base import Message
 from agentspec.chat.calls import Written
 from agentspec.chat.formats.base import ToolFormat
 from agentspec.chat.formats.registry import FORMATS
+from agentspec.config import SamplingParams
 from agentspec.errors import GrammarError
+from agentspec.grammar.base import Cursor
 from agentspec.grammar.tools import closed, read_tools
+from agentspec.local.ask import Ask, Asker
+from agentspec.segments import Segment
 
 every_format = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
 
@@ -73,6 +78,24 @@ def test_behind_calls_that_are_held_comes_the_end_as_in_every_familys_templates(
     guide, call = chat(form)[0].guide(TOOLS, choice), form.write([CALLS[1]]).encode()
     assert walk(guide, [*call, EOS]) is not None
     assert [walk(guide, [*call, *text]) for text in (b"So", b" So", b"\nSo", b"\n\nSo")] == [None] * 4
+
+
+@every_format
+@pytest.mark.parametrize("controls", [False, True], ids=["text", "control tokens"])
+def test_calls_that_are_asked_for_are_no_prose_from_their_first_token_on(form: ToolFormat, controls: bool) -> None:
+    made, tokens = chat(form, controls=controls)
+    tools = [tool.definition for tool in TOOLS]
+    segments: dict[str, list[Segment]] = {}
+    for choice, calls in (("required", CALLS), ("get_time", [CALLS[1]]), ("auto", CALLS)):
+        ask = Ask("?", SamplingParams(), {"tools": tools, "tool_choice": choice})
+        cursor: Cursor | None = Asker(ByteTokenizer(), tokens, made).read(ask)[0][0].guide.start()
+        for token in made._spelling.tokens(form.write(calls).encode()) or ():
+            assert cursor is not None
+            segments.setdefault(choice, []).append(cursor.segment)
+            cursor = cursor.advance(token)
+    assert segments["auto"][0] == Segment.PROSE
+    assert segments["required"][0] == segments["get_time"][0] == Segment.CALL_FRAME
+    assert Segment.PROSE not in segments["required"] + segments["get_time"]
 
 
 SAID = {"role": "assistant", "content": "Said.", "tool_calls": HISTORY[1]["tool_calls"]}

@@ -18,7 +18,7 @@ def test_the_demo_shows_each_turn_and_ends_with_the_sum(shell, echo, tmp_path):
 def test_its_calls_are_required_and_its_report_is_the_replays(shell, echo, tmp_path):
     report = json.loads(shell("demo", "--model", str(tmp_path), "--max-tokens", "8", "--json")[1])
 
-    assert [list(turn["by_segment"]) for turn in report["turns"]] == [["prose"]] * 5
+    assert [list(turn["by_segment"]) for turn in report["turns"]] == [["call_frame"]] * 4 + [["prose"]]
     assert report["total"]["tokens"] == 40
 
 
