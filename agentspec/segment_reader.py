@@ -18,6 +18,9 @@ TAIL = 48
 LONGEST_NAME = 64
 """How many characters of a key or name are remembered."""
 
+DEEPEST = 64
+"""How many open brackets are remembered, the innermost: behind more of them, segments are anyone's guess."""
+
 _SPACE = " \t\r\n"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-")
 
@@ -102,7 +105,7 @@ class Reader:
         if character == "\n":
             self._go("json" if self.place.word.strip() in ("json", "jsonc") else "code")
         else:
-            self.place = self.place._replace(word=self.place.word + character)
+            self.place = self.place._replace(word=(self.place.word + character)[-LONGEST_NAME:])
 
     def _code(self, character: str) -> None:
         if self._ends("\n" + FENCE):
@@ -138,7 +141,7 @@ class Reader:
             name = (self.place.word + character).removesuffix(self._calls.raw_value[1])
             self._go("raw", key=name)
         else:
-            self.place = self.place._replace(word=self.place.word + character)
+            self.place = self.place._replace(word=(self.place.word + character)[-LONGEST_NAME:])
 
     def _raw(self, character: str) -> None:
         assert self._calls.raw_value is not None, "a raw value follows its marker"
@@ -150,7 +153,8 @@ class Reader:
         if place.string:
             self._in_string(character)
         elif character in "{[":
-            self.place = place._replace(stack=place.stack + character, expects="key" if character == "{" else "value")
+            expects: Literal["key", "value"] = "key" if character == "{" else "value"
+            self.place = place._replace(stack=(place.stack + character)[-DEEPEST:], expects=expects)
         elif character in "}]":
             self._shut(character)
         elif character == '"':
@@ -209,7 +213,7 @@ class Reader:
             self.place = place._replace(string=character, word="")
         elif character in "([{":
             expects: Literal["key", "value"] = "key" if character in "({" else "value"
-            self.place = place._replace(stack=place.stack + character, expects=expects, word="")
+            self.place = place._replace(stack=(place.stack + character)[-DEEPEST:], expects=expects, word="")
         elif character in ")]}":
             self.place = place._replace(stack=place.stack[:-1], expects="comma", word="")
         elif character in "=:":

@@ -78,6 +78,20 @@ def test_every_character_has_its_segment(rules, expected):
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("rules", "head", "piece"),
+    [
+        (Segmenter(document=True), "", "["),
+        (PYTHONIC, "[f(a=", "("),
+        (HERMES, "```", "x"),
+        (XML, "<tool_call>\n<function=f>\n<parameter=", "x"),
+    ],
+)
+def test_what_has_no_end_takes_no_more_to_remember_nor_to_read(rules, head, piece):
+    place = rules.advance(rules.start(), f"{head}{200 * piece}".encode())
+    assert rules.advance(place, piece.encode()) == place
+
+
 TEXTS = [
     '<think>x</think>Ok\n<tool_call>\n{"name": "e", "arguments": {"diff": "a\\n\\"b"}}\n</tool_call>\n',
     '```json\n[{"naïve": 1.5e3}]\n```\n😀 `x`',
