@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,14 @@ from agentspec.server.openai import chat, completions, responses
 from agentspec.server.openai.wire import error_body
 from agentspec.server.page.board import Board
 from agentspec.server.page.routes import router as page_router
-from agentspec.server.problems import Problem, problem_of
+from agentspec.server.problems import Problem, bad_request, problem_of
 from agentspec.server.recording import Recorder
 from agentspec.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
 
+_TYPES = ("body", "str", "int", "float", "bool", "dict", "list")
 _ROUTERS = (chat.router, completions.router, responses.router, messages.router)
 
 
@@ -142,14 +143,7 @@ def _model(request: Request, name: str) -> dict[str, Any]:
 def _add_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = [part for part in first["loc"] if part != "body"]
-        field = ".".join(map(str, place)) or None
-        if first["type"] == "json_invalid":
-            field, words = None, f"the body is not JSON: {first.get('ctx', {}).get('error', first['msg'])}"
-        else:
-            words = f"{field or 'the body'}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        return respond(request, Problem(400, words, param=field))
+        return respond(request, _invalid(error, request.headers.get("content-type", "")))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
@@ -161,3 +155,27 @@ def _add_handlers(app: FastAPI) -> None:
 
     for kind in (Problem, AgentSpecError):
         app.add_exception_handler(kind, failed)
+
+
+def _invalid(error: RequestValidationError, sent_as: str) -> Problem:
+    """What a body has to be and is not: the first field that is wrong, with all that it may be."""
+    errors = error.errors()
+    first = errors[0]
+    field = _field(first["loc"])
+    if first["type"] == "json_invalid":
+        return bad_request(f"the body is not JSON: {first.get('ctx', {}).get('error', first['msg'])}")
+    if field is None and "json" not in sent_as:
+        return bad_request(f"the body must be JSON, sent as Content-Type: application/json, not {sent_as!r}")
+    words = [each["msg"][:1].lower() + each["msg"][1:] for each in errors if each["loc"][:2] == first["loc"][:2]]
+    return bad_request(f"{field or 'the body'}: {', or '.join(dict.fromkeys(words))}", field)
+
+
+def _field(place: Sequence[str | int]) -> str | None:
+    """A field as clients write it, `messages[0].role`; without the names of types that were tried for it."""
+    path = ""
+    for part in place:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part.isidentifier() and part not in _TYPES:
+            path += f".{part}" if path else part
+    return path or None

@@ -50,6 +50,10 @@ class Problem(Exception):
     code: str | None = None
     retry_after_s: int | None = None
 
+    def __post_init__(self) -> None:
+        # What a client sent may be half of a character, which no answer could be encoded with.
+        self.message = self.message.encode(errors="backslashreplace").decode()
+
     def __str__(self) -> str:
         return self.message
 

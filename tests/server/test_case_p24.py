@@ -149,6 +149,8 @@ def test_log_probabilities_are_told_of_each_token(scripted):
         ({"n": 0}, "n"),
         ({"n": 17}, "n"),
         ({"stop": ""}, "stop"),
+        ({"stop": 5}, "stop"),
+        ({"stop": ["a", 5]}, "stop"),
         ({"logit_bias": {"x": 1}}, "logit_bias"),
         ({"logit_bias": {"999999": 1}}, "logit_bias"),
         ({"seed": 2**70}, "seed"),

@@ -143,7 +143,7 @@ def test_p22_p23_every_text_reaches_the_prompt_in_order(scripted, messages, text
         ([says("user", 5)], "messages[0]"),
         ([says("user", "\ud800")], "messages[0].content"),
         ([], "messages"),
-        (["hi"], "messages.0"),
+        (["hi"], "messages[0]"),
         (None, "messages"),
     ],
     ids=str,

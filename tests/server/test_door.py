@@ -1,0 +1,188 @@
+"""Who may come in, what is too large or no request at all, and what is told and logged of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import httpx
+import pytest
+from chat_requests import CHAT, HI, TOOLS, tool
+
+BODY = {"model": "smollm2-135m", "messages": HI, "max_tokens": 1}
+SECRET = "xyzzy-prompt"
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """All that the server logs, even below what is shown by default."""
+    for name in ("agentspec", "uvicorn", "fastapi"):
+        caplog.set_level(logging.DEBUG, name)
+    return caplog
+
+
+def refused(answer: httpx.Response, status: int, code: str | None = None) -> str:
+    """The message of a refusal in OpenAI's form."""
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (status, code), error
+    assert "\n" not in error["message"]
+    return error["message"]
+
+
+@pytest.mark.parametrize(
+    "shown", [{"Authorization": "Bearer k1"}, {"authorization": "bearer  k1"}, {"x-api-key": "k1"}]
+)
+def test_who_has_the_key_comes_in_under_any_host_name(serve, scripted, shown):
+    endpoint = serve(scripted.engine, api_key="k1")
+    assert endpoint.post(CHAT, BODY, headers={"Host": "box.example:80", **shown}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {},
+        {"Authorization": "Bearer k2"},
+        {"Authorization": "Basic k1"},
+        {"Authorization": "k1"},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer k1x"},
+        {"x-api-key": ""},
+        {"x-api-key": "k2"},
+    ],
+    ids=str,
+)
+def test_who_has_not_stays_outside(serve, scripted, shown):
+    endpoint = serve(scripted.engine, api_key="k1")
+    answer = endpoint.post(CHAT, BODY, headers=shown)
+    assert "key" in refused(answer, 401, "invalid_api_key")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    for path in ("/v1/models", "/v1/models/smollm2-135m", "/metrics", "/openapi.json"):
+        assert endpoint.get(path, headers=shown).status_code == 401
+    assert endpoint.get("/health", headers=shown).status_code == 200
+
+
+def test_a_key_that_is_no_ascii_is_just_wrong(serve, scripted):
+    endpoint = serve(scripted.engine, api_key="k1")
+    refused(httpx.post(endpoint.url + CHAT, json=BODY, headers=[(b"x-api-key", b"\xff")]), 401, "invalid_api_key")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.example", ""]
+)
+def test_without_a_key_a_page_of_another_host_stays_outside(scripted, host):
+    refused(scripted.post(CHAT, BODY, headers={"Host": host}), 403, "wrong_host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:8000"])
+def test_this_machine_comes_in(scripted, host):
+    assert scripted.get("/v1/models", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("cors", [(), ("https://page.example",)])
+def test_a_page_may_call_if_its_origin_was_named(serve, scripted, cors):
+    endpoint = serve(scripted.engine, cors=cors)
+    asks = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
+    answer = httpx.options(endpoint.url + CHAT, headers=asks)
+    assert (answer.headers.get("access-control-allow-origin") == "https://page.example") == bool(cors)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_refused_as_it_comes(serve, scripted, chunked):
+    endpoint = serve(scripted.engine, max_body_bytes=1000)
+    content = json.dumps({**BODY, "user": "x" * 1000}).encode()
+    body: Any = (content[place : place + 100] for place in range(0, len(content), 100)) if chunked else content
+    answer = httpx.post(endpoint.url + CHAT, content=body, headers={"Content-Type": "application/json"})
+    assert "1,000 bytes" in refused(answer, 413)
+
+
+def test_a_body_of_the_largest_size_is_read(serve, scripted):
+    content = json.dumps(BODY).encode()
+    endpoint = serve(scripted.engine, max_body_bytes=len(content))
+    answer = httpx.post(endpoint.url + CHAT, content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"messages": HI * 5}, "5 messages, at most 4"),
+        ({"tools": [tool(f"t{place}") for place in range(3)]}, "3 tools, at most 2"),
+        ({"tools": [tool("t", x={"type": "string", "description": "x" * 1000})]}, "tools has 1,1"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 1000]}}}},
+            "at most 1,000",
+        ),
+        ({"regex": "x" * 1001}, "1,001 bytes"),
+        ({"n": 3}, "at most 2"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_too_large_is_refused_by_size(serve, scripted, fields, words):
+    endpoint = serve(scripted.engine, max_messages=4, max_tools=2, max_schema_bytes=1000, max_answers=2)
+    assert words in refused(endpoint.post(CHAT, {**BODY, **fields}), 400)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "words"),
+    [
+        (b"{", "application/json", "not JSON"),
+        (b"", "application/json", "body"),
+        (b'{"model": "\xff"}', "application/json", "body"),
+        (b"[]", "application/json", "body"),
+        (b'{"model": 1e999999}', "application/json", "model"),
+        (b"[" * 100_000, "application/json", "body"),
+        (b'{"temperature": ' + b"9" * 5000 + b"}", "application/json", "body"),
+        (json.dumps(BODY).encode(), "text/plain", "application/json"),
+        (json.dumps(BODY).encode(), "application/x-www-form-urlencoded", "application/json"),
+        (json.dumps(BODY).encode(), "", "application/json"),
+        ("{}".encode("utf-16"), "application/json; charset=utf-16", "model"),
+        (json.dumps({**BODY, "temperature": float("nan")}).encode(), "application/json", "temperature"),
+        (json.dumps({**BODY, "logit_bias": {"\ud800": 1}}).encode(), "application/json", "logit_bias"),
+        (json.dumps({**BODY, "tool_choice": "\ud800\n"}).encode(), "application/json", "tool_choice"),
+        (json.dumps({**BODY, "json_schema": {"const": "\ud800"}}).encode(), "application/json", "schema"),
+    ],
+)
+def test_what_is_no_request_is_told_in_one_line(scripted, content, kind, words):
+    answer = httpx.post(scripted.url + CHAT, content=content, headers={"Content-Type": kind} if kind else {})
+    assert words in refused(answer, 400)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", CHAT, 405), ("POST", "/v1/models", 405), ("GET", "/v1/nothing", 404), ("GET", "/v1/models/other", 404)],
+)
+def test_other_paths_and_methods_are_told_in_openais_form(scripted, method, path, status):
+    answer = httpx.request(method, scripted.url + path)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (status, "invalid_request_error")
+
+
+def test_models_are_listed_under_the_names_that_were_given(serve, scripted):
+    endpoint = serve(scripted.engine, model_names=("a", "org/b"))
+    assert [model["id"] for model in endpoint.get("/v1/models").json()["data"]] == ["a", "org/b"]
+    assert endpoint.get("/v1/models/org/b").json()["id"] == "org/b"
+    message = refused(endpoint.post(CHAT, {**BODY, "model": "c"}), 404, "model_not_found")
+    assert message == "no model is called 'c'; there are: a, org/b"
+
+
+def test_a_fault_of_the_server_is_told_without_detail_and_logged(serve, scripted, monkeypatch, logged):
+    def fails(*given: object) -> None:
+        raise FileNotFoundError("/home/ann/model/config.json")
+
+    endpoint = serve(scripted.engine)
+    monkeypatch.setattr(scripted.engine._asker, "read", fails)
+    for stream in (True, False):
+        assert refused(endpoint.post(CHAT, {**BODY, "stream": stream}), 500) == "a fault of the server: see its log"
+    assert "/home/ann" in logged.text
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_prompts_and_answers_are_not_logged(scripted, logged, capfd, stream):
+    messages = [{"role": "user", "content": SECRET}]
+    scripted.engine.reply = lambda prompt: "plugh-answer"
+    assert scripted.post(CHAT, {"messages": messages, "tools": TOOLS, "stream": stream}).status_code == 200
+    for wrong in ({"role": SECRET}, {"content": [5, SECRET]}):
+        assert scripted.post(CHAT, {"messages": [{**messages[0], **wrong}]}).status_code == 400
+    told = logged.text + "".join(capfd.readouterr())
+    assert SECRET not in told
+    assert "plugh" not in told
