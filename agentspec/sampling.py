@@ -3,80 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from agentspec.config import SamplingParams
-from agentspec.grammar.base import Cursor, Mask
+from agentspec.grammar.base import Mask
+from agentspec.places import DEAD_END, GOLDEN, WORD, Place, mix
 
-DEAD_END: Final = -1
-"""The pick where the grammar and the parameters together leave no token at all."""
-
-_WORD = 0xFFFF_FFFF_FFFF_FFFF
-_GOLDEN = 0x9E37_79B9_7F4A_7C15
 _MOST_NOISE = -math.log(-math.log1p(-(2.0**-33)))
-
-
-class History:
-    """The tokens before the next place of one request, counted as the penalties want them."""
-
-    def __init__(self, prompt: Sequence[int]) -> None:
-        self._seen = set(prompt)
-        self._written: Counter[int] = Counter()
-        self._tokens = list(prompt)
-
-    def append(self, token: int) -> None:
-        """The token was written."""
-        self._seen.add(token)
-        self._written[token] += 1
-        self._tokens.append(token)
-
-    def seen(self, path: Sequence[int]) -> list[int]:
-        """Distinct tokens of prompt, output and `path`."""
-        return list(self._seen.union(path))
-
-    def written(self, path: Sequence[int]) -> Counter[int]:
-        """How often each token was written, prompt left out, `path` included."""
-        return self._written + Counter(path) if path else self._written
-
-    def ends_with(self, tokens: Sequence[int], path: Sequence[int]) -> bool:
-        """Whether the tokens before the place end with `tokens`."""
-        size = len(tokens)
-        return not size or [*self._tokens[-size:], *path][-size:] == list(tokens)
-
-    @property
-    def length(self) -> int:
-        """How many tokens were written."""
-        return self._written.total()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One place of one request's output at which the target picks.
-
-    Attributes:
-        params: How to pick.
-        seed: Of the noise.
-        position: Index of the token to be picked in the whole sequence, prompt included.
-        cursor: The grammar's state at the place.
-        history: What came before, without `path`; None: processors that need it are left out (a draft model's picks).
-        path: Tokens of the draft between the last known token and the place.
-        eos: Ids that end the output.
-    """
-
-    params: SamplingParams
-    seed: int
-    position: int
-    cursor: Cursor
-    history: History | None = None
-    path: Sequence[int] = field(default=())
-    eos: frozenset[int] = frozenset()
 
 
 def noise(seed: int, position: int, tokens: Tensor) -> Tensor:
@@ -90,17 +27,12 @@ def noise(seed: int, position: int, tokens: Tensor) -> Tensor:
     Returns:
         float64 of the shape of `tokens`.
     """
-    key = _mix((seed + _GOLDEN * (position + 1)) & _WORD)
-    bits = tokens * _signed(_GOLDEN) + _signed(key)
+    key = mix((seed + GOLDEN * (position + 1)) & WORD)
+    bits = tokens * _signed(GOLDEN) + _signed(key)
     for shift, factor in ((30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB), (31, 1)):
         bits = (bits ^ ((bits >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
     uniform = (((bits >> 32) & 0xFFFF_FFFF).double() + 0.5) * 2.0**-32
     return -torch.log(-torch.log(uniform))
-
-
-def branch_seed(seed: int, index: int) -> int:
-    """The seed of the `index`-th of several answers to one prompt; the first has the seed itself."""
-    return seed if index == 0 else _mix((seed + _GOLDEN * index) & _WORD)
 
 
 def pick(logits: Tensor, places: Sequence[Place]) -> Sequence[int]:
@@ -262,13 +194,6 @@ def _draw(scores: Tensor, place: Place) -> Tensor:
     contenders = (scores >= least).nonzero().squeeze(-1)
     heights = scores[contenders] + noise(place.seed, place.position, contenders)
     return contenders[heights.argmax()]
-
-
-def _mix(word: int) -> int:
-    """The splitmix64 finaliser."""
-    word = ((word ^ (word >> 30)) * 0xBF58_476D_1CE4_E5B9) & _WORD
-    word = ((word ^ (word >> 27)) * 0x94D0_49BB_1331_11EB) & _WORD
-    return word ^ (word >> 31)
 
 
 def _signed(word: int) -> int:

@@ -17,7 +17,7 @@ import pytest
 
 ROWS = [
     ["errors", "config", "segments", "segment_reader", "segmenter", "draft", "verify", "cache", "figures", "progress"],
-    ["grammar.base", "models.base", "trace", "acceptance", "cost", "probes", "control"],
+    ["grammar.base", "models.base", "places", "trace", "acceptance", "cost", "probes", "control"],
     ["grammar", "sampling", "models", "proposers"],
     ["engine"],
     ["chat", "testing"],

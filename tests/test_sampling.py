@@ -9,7 +9,8 @@ import torch
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError
 from agentspec.grammar.base import FREE, Cursor, Mask
-from agentspec.sampling import DEAD_END, History, Place, branch_seed, logprobs, noise, pick
+from agentspec.places import DEAD_END, History, Place, branch_seed
+from agentspec.sampling import logprobs, noise, pick
 
 EOS = 2
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agentspec.config import EngineConfig
 from agentspec.control import SpeculationController
 from agentspec.draft import EMPTY, Draft
+from agentspec.engine.check import check_order
 from agentspec.engine.request import Event, Order, Request, TokenLogprobs
 from agentspec.engine.scheduler import Scheduler
-from agentspec.errors import AgentSpecError, ConfigError, EngineError, PromptError, PromptTooLongError
+from agentspec.errors import AgentSpecError, EngineError
 from agentspec.models.base import Row, Slot, TargetModel
 from agentspec.models.prefix import PrefixCache
+from agentspec.places import Place
 from agentspec.proposers.base import Context, Proposer
-from agentspec.sampling import Place, logprobs, pick
 from agentspec.trace import StepRecord
 from agentspec.verify import verify
 
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _LOG = logging.getLogger(__name__)
+
+
+class Picker(Protocol):
+    """Picks the target's tokens: `agentspec.sampling`, or what was recorded of it."""
+
+    def pick(self, logits: Tensor, places: Sequence[Place]) -> Sequence[int]:
+        """The token at each place, or `DEAD_END`."""
+
+    def logprobs(self, logits: Tensor, token: int, top: int) -> tuple[float, dict[int, float]]:
+        """A token's log-probability, and those of the likeliest tokens."""
 
 
 @dataclass(slots=True)
@@ -63,12 +74,23 @@ class EngineCore:
         proposer: Guesses them.
         controller: Decides how much is guessed.
         config: Sizes.
+        picker: Picks every token; None: `agentspec.sampling`.
+        clock: In seconds.
     """
 
     def __init__(
-        self, target: TargetModel, proposer: Proposer, *, controller: SpeculationController, config: EngineConfig
+        self,
+        target: TargetModel,
+        proposer: Proposer,
+        *,
+        controller: SpeculationController,
+        config: EngineConfig,
+        picker: Picker | None = None,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         self._target = target
+        self._picker = picker or _sampling()
+        self._clock = clock
         self._proposer = proposer
         self._controller = controller
         self._chunk = config.prefill_chunk
@@ -84,38 +106,8 @@ class EngineCore:
         return self._scheduler.idle
 
     def check(self, order: Order) -> None:
-        """Refuse an order that can't be run, before it costs anything. Safe in any thread.
-
-        Raises:
-            PromptTooLongError: The prompt leaves no room in the context.
-            PromptError: The prompt is empty or holds an id outside the vocabulary.
-            ConfigError: The seed is missing, or a parameter names an id outside the vocabulary.
-        """
-        length, context = len(order.prompt), self._context_length
-        if not length:
-            raise PromptError("the prompt is empty: give it at least one token")
-        if length >= context:
-            raise PromptTooLongError(
-                f"the prompt has {length} tokens and the model's context holds {context}: "
-                f"shorten it by at least {length - context + 1}"
-            )
-        for token in order.prompt:
-            if not 0 <= token < self._target.vocab_size:
-                raise PromptError(
-                    f"token id {token} of the prompt is outside the vocabulary of {self._target.vocab_size}"
-                )
-        params, size = order.params, self._target.vocab_size
-        banned = [token for word in params.bad_words for token in word]
-        for name, tokens in (
-            ("stop_token_ids", params.stop_token_ids),
-            ("logit_bias", params.logit_bias),
-            ("bad_words", banned),
-        ):
-            for named in tokens:
-                if not (isinstance(named, int) and named < size):
-                    raise ConfigError(f"{name} names token id {named}, which is outside the vocabulary of {size}")
-        if params.seed is None:
-            raise ConfigError("an order to the engine core needs a seed")
+        """Refuse an order that can't be run: see `check_order`. Safe in any thread."""
+        check_order(order, vocab_size=self._target.vocab_size, context_length=self._context_length)
 
     def add(self, order: Order) -> int:
         """Queue an order; its request id."""
@@ -129,15 +121,15 @@ class EngineCore:
 
     def step(self) -> None:
         """Advance every running request, by a chunk of its prompt or by at least one token; tell the listeners."""
-        started = perf_counter()
+        started = self._clock()
         requests = [request for request in self._scheduler.admit() if not self._is_cancelled(request)]
         if requests:
             contexts = self._contexts(requests)
             drafts = self._drafts(requests, contexts)
             rows = [request.row(draft, self._chunk) for request, draft in zip(requests, drafts, strict=True)]
-            proposed = perf_counter()
+            proposed = self._clock()
             logits = self._target.forward(rows).logits
-            forwarded = perf_counter()
+            forwarded = self._clock()
             shared = _Round(
                 started,
                 propose_ms=1000 * (proposed - started),
@@ -233,11 +225,11 @@ class EngineCore:
             request.stats.prefill_tokens += len(row.pending)
         if not request.is_last_chunk(row):
             row.slot.commit(row, ())
-            request.stats.prefill_ms += 1000 * (perf_counter() - shared.started)
+            request.stats.prefill_ms += 1000 * (self._clock() - shared.started)
             return
         segment, segments = request.segment, request.segments(row.draft)
         try:
-            outcome = verify(row.draft, pick(part.logits, part.places))
+            outcome = verify(row.draft, self._picker.pick(part.logits, part.places))
             tokens = request.accept(row.draft, outcome)
         except Exception as error:  # this request alone: the others of the batch have nothing to do with it
             request.fail(error if isinstance(error, AgentSpecError) else _failure("a pick failed", error))
@@ -257,7 +249,7 @@ class EngineCore:
             width=shared.width,
             propose_ms=shared.propose_ms,
             forward_ms=shared.forward_ms,
-            total_ms=1000 * (perf_counter() - shared.started),
+            total_ms=1000 * (self._clock() - shared.started),
         )
         request.stats.add(record)
         if shared.decoding:
@@ -270,7 +262,7 @@ class EngineCore:
             return ()
         logits_rows = [0, *(node + 1 for node in path)]
         return tuple(
-            TokenLogprobs(token, *logprobs(part.logits[row], token, top))
+            TokenLogprobs(token, *self._picker.logprobs(part.logits[row], token, top))
             for row, token in zip(logits_rows, tokens, strict=False)
         )
 
@@ -281,6 +273,12 @@ class EngineCore:
                 request.slot.close()
             else:
                 self._prefixes.give(request.slot)
+
+
+def _sampling() -> Picker:
+    from agentspec import sampling  # brings torch, which a picker of records has no need of
+
+    return sampling
 
 
 def _failure(what: str, error: Exception) -> EngineError:

@@ -11,8 +11,8 @@ from agentspec.draft import ROOT, Draft
 from agentspec.errors import AgentSpecError, GrammarDeadEndError
 from agentspec.grammar.base import FREE, Cursor, Guide
 from agentspec.models.base import Row, Slot
+from agentspec.places import DEAD_END, History, Place, branch_seed
 from agentspec.proposers.base import Context, Tokens
-from agentspec.sampling import DEAD_END, History, Place, branch_seed
 from agentspec.segments import Segment
 from agentspec.trace import Stats, StepRecord
 from agentspec.verify import Outcome

@@ -9,8 +9,9 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.grammar.base import Cursor
 from agentspec.models.base import Row, Slot, TargetModel
 from agentspec.models.prefix import PrefixCache
+from agentspec.places import DEAD_END, Place
 from agentspec.proposers.base import Chance, Context
-from agentspec.sampling import DEAD_END, Place, chance, pick
+from agentspec.sampling import chance, pick
 from agentspec.verify import Outcome
 
 
