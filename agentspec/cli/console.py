@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 from rich.table import Table
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 out = Console(highlight=False, soft_wrap=True)
 """Reports. Lines are not folded, so that a path can be copied; a table still fits the terminal."""
@@ -28,7 +31,44 @@ def print_error(message: str) -> None:
 
 def new_table(*columns: str, numeric: Sequence[str] = ()) -> Table:
     """A table in the one look of our reports; the columns named in `numeric` are aligned to the right."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table = _Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(column, justify="right" if column in numeric else "left", overflow="fold")
     return table
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type beside a flag, since that takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (private types of typer)
+        """The parameters, `--help` among them."""
+        return _without_flags_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, likewise."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (private types of typer)
+        """The parameters, `--help` among them."""
+        return _without_flags_types(super().get_params(ctx))
+
+
+def _without_flags_types(params: list[Any]) -> list[Any]:
+    for each in params:
+        if isinstance(each, TyperOption) and each.is_flag and each.metavar is None:
+            each.metavar = ""
+    return params
+
+
+class _Table(Table):
+    """A table without blanks at the ends of its lines, so that what is piped can be searched and compared."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        drawn = (each for each in super().__rich_console__(console, options) if isinstance(each, Segment))
+        for line in Segment.split_lines(drawn):
+            cells = list(line)
+            while cells and not cells[-1].text.strip(" "):
+                cells.pop()
+            yield from cells[:-1]
+            yield from (Segment(cell.text.rstrip(" "), cell.style) for cell in cells[-1:])
+            yield Segment.line()

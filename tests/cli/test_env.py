@@ -17,3 +17,4 @@ def test_env_holds_what_a_bug_report_needs(cli, cache):
     assert report["cache_folder"] == str(cache)
     shown = cli("env").stdout
     assert all(name.replace("_", " ") in shown for name in report)
+    assert not [line for line in shown.splitlines() if line != line.rstrip()]

@@ -19,6 +19,7 @@ def test_help_lists_one_command_for_each_file(cli, repository):
     assert set(commands) == {file.stem for file in (repository / "agentspec" / "cli").glob("*.py")} - SHARED
     assert max(map(len, shown.splitlines())) <= 80
     assert cli().stdout == shown
+    assert "<bool>" not in shown + cli("generate", "--help").stdout + cli("models", "fetch", "--help").stdout
 
 
 def test_help_and_version_load_nothing_heavy():
@@ -36,9 +37,12 @@ print([name for name in ("torch", "transformers", "llguidance", "langchain_core"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nope"], "error: No such command 'nope'.\n"),
-        (["models", "fetch"], "error: Missing argument 'NAME'.\n"),
-        (["models", "--json", "fetch", "x"], "error: Invalid value: --json goes behind fetch\n"),
+        (["nope"], "error: No such command 'nope' (see `agentspec --help`)\n"),
+        (["models", "fetch"], "error: Missing argument 'NAME' (see `agentspec models fetch --help`)\n"),
+        (
+            ["models", "--json", "fetch", "x"],
+            "error: Invalid value: --json goes behind fetch (see `agentspec models --help`)\n",
+        ),
         (
             ["models", "remove", "x[/]y"],
             "error: no known model is called 'x[/]y'; there are: smollm2-135m, qwen2.5-coder-0.5b, "
