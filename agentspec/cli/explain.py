@@ -18,7 +18,7 @@ from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.explain.account import Account
 from agentspec.explain.account import explain as account_of
 from agentspec.explain.page import page
-from agentspec.explain.terminal import coloured, fill, legend, listed
+from agentspec.explain.terminal import coloured, fill, legend, listed, marks
 from agentspec.models.embedded import DEFAULT
 from agentspec.replay.traces import read_row, read_traces
 from agentspec.replay.turns import Turn
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentspec.local.result import Result
 
 
-_NAMES_FILE = re.compile(r"\S*/\S*|\S+\.jsonl?")
+_NAMES_FILE = re.compile(r"\S+\.(jsonl?|txt|md)")
 """A prompt like this was meant to be a file, wherever there is none."""
 
 
@@ -184,6 +184,8 @@ def _print(account: Account, *, rejected: bool) -> None:
         for number, source, text in listed(account, rejected=rejected):
             runs.add_row(number, source, Text(text))
         out.print(runs)
+        out.print()
+        out.print(marks(account, rejected=rejected))
     counts = ("tokens", "forwards", "drafted", "accepted", "rejected")
     table = new_table("segment", "source", *counts, numeric=counts)
     fill(table, account)

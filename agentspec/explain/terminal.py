@@ -28,7 +28,7 @@ def _styled(account: Account, *, rejected: bool) -> Iterator[tuple[str, str]]:
         if isinstance(item, Rejected):
             yield "dim strike", visible(item.text, _SHOWN)
         else:
-            yield style_of(item.source).terminal, _harmless(item.text)
+            yield style_of(item.source).terminal, harmless(item.text)
 
 
 def listed(account: Account, *, rejected: bool) -> Iterator[tuple[str, str, str]]:
@@ -52,12 +52,28 @@ def legend(account: Account) -> Text:
     return text
 
 
+def marks(account: Account, *, rejected: bool) -> Text:
+    """What the names and signs in a list of runs mean: the legend, and each sign that is there."""
+    text, shown = legend(account), "".join(run for _, _, run in listed(account, rejected=rejected))
+    signs = {sign: meaning for sign, meaning in _MEANINGS.items() if sign in shown}
+    if rejected and account.rejected:
+        signs["(source)"] = "a wrong guess, which is not in the text"
+    for sign, meaning in signs.items():
+        text.append(f"\n{sign}  {meaning}")
+    return text
+
+
 def visible(text: str, most: int | None = None) -> str:
     """A text on one line, in characters that a terminal can't obey, cut to a length."""
     if not text.strip(" "):
         text = "␣" * len(text)
     shown = "".join(char if char.isprintable() else _SIGNS.get(char, "?") for char in text)
     return shown if most is None or len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def harmless(text: str) -> str:
+    """A text as it is, but for characters that a terminal would obey."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "?" for char in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +112,7 @@ def fill(table: Table, account: Account) -> None:
 
 
 _SIGNS = {"\n": "⏎", "\t": "⇥"}
+_MEANINGS = {"⏎": "a line break", "⇥": "a tab", "␣": "a blank", "…": "more of it"}
 
 
 def _items(account: Account, *, rejected: bool) -> Iterator[Piece | Rejected]:
@@ -111,7 +128,3 @@ def _items(account: Account, *, rejected: bool) -> Iterator[Piece | Rejected]:
 
 def _run_of(item: Piece | Rejected) -> tuple[int, str, bool]:
     return item.round, item.source, isinstance(item, Rejected)
-
-
-def _harmless(text: str) -> str:
-    return "".join(char if char.isprintable() or char in "\n\t" else "?" for char in text)

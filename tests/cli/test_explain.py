@@ -17,8 +17,27 @@ def test_runs_name_round_and_source_where_there_are_no_colours_in_80_columns(she
         ["1", "guesser  the"],
         ["1", "target   c"],
     ]
+    assert shown.splitlines() == lines  # nothing ends with blanks
+    assert lines[lines.index("") :][:4] == [
+        "",
+        "guesser  another proposer",
+        "target  the model's own, one a forward",
+        "",
+    ]
     assert lines[-1] == "20 tokens in 4 forwards, 5.0 a forward"
     assert max(map(len, lines)) <= 80
+
+
+def test_signs_in_the_list_are_told(shell, echo):
+    shown = shell("explain", "the\tcat and the\tcat")[1]
+
+    assert "\n⇥  a tab\n" in shown
+    assert "⏎" not in shown
+
+
+@pytest.mark.parametrize("prompt", ["and/or", "TCP/IP?", "1.5", "./x"])
+def test_a_slash_makes_no_file_of_a_prompt(shell, echo, prompt):
+    assert json.loads(shell("explain", "--json", prompt)[1])["text"] == prompt
 
 
 def test_colours_come_with_a_legend(shell, echo, monkeypatch):
@@ -80,7 +99,7 @@ def test_a_page_is_written_beside(shell, echo, tmp_path):
         (["--tool-choice", "required", "x"], "--tool-choice required needs --tools FILE"),
         (["--html", "{tmp}", "x"], "--html {tmp} can't be written: Is a directory"),
         (["no.jsonl"], "no.jsonl can't be read: No such file"),
-        (["{tmp}/no"], "{tmp}/no can't be read: No such file"),
+        (["{tmp}/no.md"], "{tmp}/no.md can't be read: No such file"),
         (["\udcff"], r"the prompt holds a lone surrogate, '\udcff' at character 0: not text"),
     ],
 )
