@@ -33,7 +33,7 @@ def replay(
     turns: Annotated[int | None, typer.Option(metavar="N", help="The most turns of each line, its first.")] = None,
     each: Annotated[int | None, typer.Option(metavar="N", help="The most turns of each category.")] = None,
     category: Annotated[
-        list[Category] | None, typer.Option(metavar="NAME", help=f"Only these: {', '.join(Category)}; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help=f"Only these: {', '.join(Category)}; repeatable.")
     ] = None,
     tool_choice: Annotated[
         str, typer.Option(metavar="CHOICE", help="auto, required, or recorded: calls where there were calls.")
@@ -50,7 +50,8 @@ def replay(
 ) -> None:
     """Answer recorded turns twice, plain and speculative, and compare."""
     _check({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}, budget or (), tool_choice)
-    recording = select(read_traces(traces, turns=turns), categories=category or (), each=each)
+    categories = [_category(name) for name in category or ()]
+    recording = select(read_traces(traces, turns=turns), categories=categories, each=each)
     from agentspec.replay import live
 
     engine, switch = _load(model, draft, sorted(set(budget or ())))
@@ -80,6 +81,12 @@ def _check(counts: Mapping[str, int | None], budgets: Sequence[int], tool_choice
             raise ConfigError(f"--budget must be in 1..{_MOST_NODES}, not {size}")
     if tool_choice not in ("auto", "required", "recorded"):
         raise ConfigError(f"--tool-choice must be auto, required or recorded, not {tool_choice!r}")
+
+
+def _category(name: str) -> Category:
+    if name not in list(Category):
+        raise ConfigError(f"no category is called {name!r}; there are: {', '.join(Category)}")
+    return Category(name)
 
 
 def _load(model: str | None, draft: str | None, budgets: Sequence[int]) -> tuple[Engine, BudgetSwitch | None]:

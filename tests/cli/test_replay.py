@@ -137,6 +137,7 @@ def test_nothing_to_replay_is_an_error_before_a_model_is_loaded(shell, echo, tmp
         (["--budget", "0"], "--budget must be in 1..64, not 0"),
         (["--tool-choice", "none"], "--tool-choice must be auto, required or recorded, not 'none'"),
         (["--category", "edit"], "no turn is of category edit; there are: prose"),
+        (["--category", "x"], "no category is called 'x'; there are: tool call, edit, json, free json, code, prose"),
         (["--each", "0"], "--each must be at least 1, not 0"),
     ],
 )
