@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from agentspec.cli.console import out, print_json
 from agentspec.cli.options import DraftModel, Json, Model
 from agentspec.cli.replay import finish
 from agentspec.errors import ConfigError
+from agentspec.explain.terminal import harmless
 from agentspec.replay.report import Report, faster
 from agentspec.replay.traces import DEMO, read_traces
 from agentspec.replay.turn_report import TurnReport
@@ -84,12 +86,14 @@ class _Display:
         self._max_tokens = max_tokens
         self._start = self._shown = 0.0
         self._text = ""
+        self._answer = ""
         self._answers: dict[bool, tuple[int, float]] = {}
 
     def watch(self, turn: Turn, speculate: bool, text: str, tokens: int) -> None:
         if tokens == 0:
             self._start, self._text = perf_counter(), ""
         self._text += text
+        self._answer = self._text if speculate else self._answer
         self._answers[speculate] = (tokens, perf_counter() - self._start)
         if self.live and perf_counter() - self._shown > _REFRESH_SECONDS:
             self._shown = perf_counter()
@@ -108,6 +112,8 @@ class _Display:
             f"{label}: {found.tokens:>4} tokens, plain {found.plain_seconds:5.2f} s, agentspec {found.seconds:5.2f} s, "
             f"[bold]{faster(found.speedup or 1)}[/], {same}"
         )
+        if not self.live:
+            out.print(Text(indent(harmless(self._answer).rstrip(), "  ")))
 
     def _bars(self, turn: Turn) -> Table:
         table = Table.grid(padding=(0, 2))

@@ -5,12 +5,14 @@ def test_the_demo_shows_each_turn_and_ends_with_the_sum(shell, echo, tmp_path):
     (tmp_path / "m").mkdir()
 
     code, shown, trouble = shell("demo", "--model", str(tmp_path / "m"), "--max-tokens", "60")
-    lines = [line.rstrip() for line in shown.splitlines()]
+    lines = [line for line in shown.splitlines() if not line.startswith("  ")]
+    answers = [line for line in shown.splitlines() if line.startswith("  ")]
 
     assert (code, trouble) == (0, "")
     assert lines[0] == "m answers 5 turns of a coding agent, each of them twice"
     assert [line[:9] for line in lines[2:7]] == [f"turn {turn}/5:" for turn in range(1, 6)]
     assert all(line.endswith(", identical") for line in lines[2:7])
+    assert answers[0] == "  <tool_call>"
     assert " tokens, identical, " in lines[8]
     assert max(map(len, lines)) <= 80
 
