@@ -147,7 +147,7 @@ class SpeculationController:
         """Learn what a call of a proposer took."""
         self._draft_times.observe(proposer, seconds)
 
-    def _reach(self, draft: Draft, segments: Sequence[Segment], depths: Sequence[int]) -> list[float]:
+    def _reach(self, draft: Draft, segments: Sequence[Segment], depths: Sequence[int]) -> Sequence[float]:
         """Each node's chance of being accepted at all, as the chances along its path promise it."""
         return draft.reach(list(map(self._accepted.chance, draft.sources, segments, draft.scores, depths)))
 

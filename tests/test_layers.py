@@ -122,8 +122,8 @@ def test_the_engine_knows_no_proposer_by_name_and_the_frontends_not_each_other()
     assert not any(within(name, ["chat_models"]) for name in cli)
 
 
-def test_the_first_two_rows_work_without_torch():
-    first = [f"agentspec.{name}" for name in MODULES if row(name) <= 2]
+def test_the_first_two_rows_and_the_oracle_work_without_torch():
+    first = [f"agentspec.{name}" for name in MODULES if row(name) <= 2 or name == "replay.oracle"]
     script = f"import sys, importlib\nsys.modules['torch'] = None\n[importlib.import_module(name) for name in {first}]"
 
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stderr == ""

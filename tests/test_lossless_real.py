@@ -16,7 +16,7 @@ from agentspec.chat.formats.registry import FORMATS
 from agentspec.local.ask import Asker
 from agentspec.local.load import Loaded, Placement, load_models
 from agentspec.local.result import Result
-from agentspec.models.load import load_tokenizer
+from agentspec.models.tokenizer import load_tokenizer
 
 pytestmark = pytest.mark.real_model
 

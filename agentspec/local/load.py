@@ -19,7 +19,8 @@ from agentspec.local.ask import Asker
 from agentspec.models.embedded import resolve
 from agentspec.models.hf import HFTarget
 from agentspec.models.known_cost import known_cost
-from agentspec.models.load import load_target, load_tokenizer
+from agentspec.models.load import load_target
+from agentspec.models.tokenizer import load_tokenizer
 from agentspec.proposers.answer_file import AnswerFile
 from agentspec.proposers.answers import AnswerStore
 from agentspec.proposers.base import Proposer

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    AutoTokenizer,
     GenerationConfig,
     PretrainedConfig,
     PreTrainedModel,
@@ -26,6 +22,7 @@ from agentspec.models.hf import HFTarget
 from agentspec.models.prepack import prepack_linears
 from agentspec.models.probe import ATTENTION
 from agentspec.models.quiet import quiet
+from agentspec.models.tokenizer import line, require, translated
 
 _log = logging.getLogger("agentspec")
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention"}
@@ -74,7 +71,7 @@ def load_target(
         raise ConfigError(f"device {device!r} and device_map are both given: leave one of them out")
     place = None if device_map is not None else _usable(device) if device is not None else best_device()
     kind = _dtype(dtype) if dtype is not None else torch.float32 if place == torch.device("cpu") else "auto"
-    with quiet(), _translated(name):
+    with quiet(), translated(name):
         loaded, info = AutoModelForCausalLM.from_pretrained(
             name,
             config=config,
@@ -100,39 +97,14 @@ def _usable(device: str | torch.device) -> torch.device:
         torch.zeros(1, device=device).cpu()
         return torch.device(device)
     except (AssertionError, RuntimeError, TypeError, NotImplementedError) as error:
-        raise ConfigError(f"device {device!r} can't be used here: {_line(error)}") from error
-
-
-def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
-    """The tokenizer of a folder or hub id.
-
-    Raises:
-        ModelNotFoundError: Nothing is there.
-        ModelError: The model comes without a tokenizer, or with one that can't be read.
-    """
-    name = os.fspath(model)
-    _require(name)
-    folder = Path(name)
-    if folder.is_dir() and not any(folder.glob("tokenizer*")) and not any(folder.glob("*.model")):
-        if not (folder / "vocab.json").exists():
-            raise ModelError(f"{name} has no tokenizer: add its tokenizer.json and tokenizer_config.json")
-    with quiet(), _translated(name):
-        return AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
-
-
-def _require(name: str) -> None:
-    path = Path(name)
-    looks_local = name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1
-    if looks_local and not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        raise ModelNotFoundError(f"model folder {name} {what}: give a folder with config.json, or a hub id")
+        raise ConfigError(f"device {device!r} can't be used here: {line(error)}") from error
 
 
 def _read_config(name: str, trust_remote_code: bool) -> PretrainedConfig:
-    _require(name)
+    require(name)
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
         raise ModelNotFoundError(f"{name} has no config.json: it is not a model folder")
-    with quiet(), _translated(name):
+    with quiet(), translated(name):
         return AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
 
 
@@ -195,18 +167,3 @@ def _dtype(given: str | torch.dtype) -> torch.dtype:
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise ModelError(f"dtype {given!r} is not one of float32, bfloat16, float16")
     return found
-
-
-@contextmanager
-def _translated(name: str) -> Iterator[None]:
-    """Errors of transformers as ours, on one line."""
-    try:
-        yield
-    except OSError as error:
-        raise ModelNotFoundError(f"can't load {name}: {_line(error)}") from error
-    except (ValueError, ImportError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"can't load {name}: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -14,8 +14,8 @@ from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, P
 
 from agentspec.models.cost import Step, filler
 from agentspec.models.device import best_device
-from agentspec.models.load import load_tokenizer
 from agentspec.models.quiet import quiet
+from agentspec.models.tokenizer import load_tokenizer
 
 Mode = Literal["plain", "lookup", "assistant"]
 

@@ -10,7 +10,6 @@ from agentspec.models.base import TargetModel
 from agentspec.proposers.answers import AnswerStore
 from agentspec.proposers.base import TRUSTING, Judge, Off, Proposer
 from agentspec.proposers.grammar import GrammarProposer
-from agentspec.proposers.model import ModelProposer
 from agentspec.proposers.pool import ProposerPool
 from agentspec.proposers.shape import ShapeProposer
 from agentspec.proposers.suffix import SuffixProposer
@@ -55,6 +54,8 @@ def build_proposer(
         elif each == "suffix":
             members.append(SuffixProposer(vocabulary, answers))
         elif each == "model" and draft_model:
+            from agentspec.proposers.model import ModelProposer  # brings torch, which the others do without
+
             members.append(ModelProposer(draft_model, eos=vocabulary.eos, calibrated=judge.chance))
         elif each == "model":
             raise ConfigError("proposer 'model' needs a draft model: name one with draft=")

@@ -17,7 +17,8 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.models.base import Row
 from agentspec.models.cost import measure_cost
 from agentspec.models.hf import HFTarget
-from agentspec.models.load import load_target, load_tokenizer
+from agentspec.models.load import load_target
+from agentspec.models.tokenizer import load_tokenizer
 from agentspec.verify import verify
 
 PROMPT = "def add(a, b):\n    return a + b\n\ndef sub(a, b):\n    return a - b\n\n" * 6

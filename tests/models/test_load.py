@@ -19,7 +19,8 @@ from transformers import (
 
 from agentspec.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from agentspec.models.base import Row
-from agentspec.models.load import load_target, load_tokenizer
+from agentspec.models.load import load_target
+from agentspec.models.tokenizer import load_tokenizer
 from agentspec.models.toy import tiny_target
 
 
