@@ -1,70 +1,94 @@
-"""Reads recorded rows, one JSON object a line: conversations of agents, recordings, tool-call tasks, edits, prompts."""
+"""Reads trace files of any format that is known into turns: see `agentspec.replay.formats`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.categories import Category
-from agentspec.replay.readers import conversation, edits, prompts, recording, toolcalls
-from agentspec.replay.turns import Line, Recording, Skipped, Turn
+from agentspec.replay.conversations import Call, Conversation
+from agentspec.replay.formats import read_file, read_value
+from agentspec.replay.grouping import Grouper
+from agentspec.replay.readers.base import Item, Record
+from agentspec.replay.turns import Recording, Skipped, Turn
 
 DEMO = Path(__file__).with_name("coding_agent.jsonl")
 """A short conversation of a coding agent, written for `agentspec demo`."""
 
-_READERS: tuple[tuple[frozenset[str], Callable[[Line], list[Turn | Skipped]]], ...] = (
-    (conversation.KEYS, conversation.read),
-    (toolcalls.KEYS, toolcalls.read),
-    (edits.KEYS, edits.read),
-    (prompts.KEYS, prompts.read),
-)
-"""By the keys that a row of the shape has."""
-
 
 def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = None) -> Recording:
-    """Read trace files; a line that can't be used is left out and listed.
+    """Read trace files; a record that can't be used is left out and listed.
 
-    What a line is shows in its keys: see `agentspec.replay.readers`. Other keys are ignored.
+    What a record is shows in its content: see `agentspec.replay.formats`. Single calls are made into conversations,
+    across files. The turns come in the order of the files, and of the records in them.
 
     Args:
-        files: JSON lines, in UTF-8.
-        turns: The most turns of each line, its first ones; None: all.
+        files: In UTF-8.
+        turns: The most turns of each conversation, its first ones; None: all.
 
     Raises:
         TraceError: A file can't be read, or there is no turn in any of them.
     """
+    names = [fspath(name) for name in files]
     found: list[Turn] = []
     skipped: list[Skipped] = []
-    for name in files:
-        for item in _read_file(fspath(name), turns):
-            if isinstance(item, Turn):
-                found.append(item)
+    for _, item in read_conversations(names):
+        for each in islice(item.turns(), turns) if isinstance(item, Conversation) else [item]:
+            if isinstance(each, Turn):
+                found.append(each)
             else:
-                skipped.append(item)
+                skipped.append(each)
+    order = {name: place for place, name in reversed([*enumerate(names)])}
+    skipped.sort(key=lambda each: (order[each.file], each.line))
     if not found:
         first = f"; the first: {skipped[0].file}:{skipped[0].line}: {skipped[0].reason}" if skipped else ""
         raise TraceError(f"no turn can be read from {len(files)} trace file(s){first}")
+    found.sort(key=lambda each: (order[each.file], each.line))
     return Recording(tuple(mark_repeats(found)), tuple(skipped))
 
 
-def read_row(row: Mapping[str, Any], file: str, number: int = 1) -> list[Turn | Skipped]:
-    """The turns of one row, by the reader of its shape; a recording of ours names its format.
+def read_conversations(files: Iterable[str]) -> Iterator[tuple[str, Conversation | Turn | Skipped]]:
+    """What trace files hold, one thing after the other, each with the name of its format; "" where it is none.
+
+    Calls are made into conversations, which come when nothing more is expected of them. No more is held in memory than
+    one record, the conversation of a session file, and the calls of which a conversation may still be made.
 
     Raises:
-        TraceError: No reader knows its keys, or it can't be used.
+        TraceError: A file can't be read.
     """
-    if row.get("format") == recording.FORMAT:
-        return recording.read(Line(row, file, number))
-    for keys, read in _READERS:
-        if keys <= row.keys():
-            return read(Line(row, file, number))
-    shapes = ", or ".join(" and ".join(sorted(keys)) for keys, _ in _READERS)
-    raise TraceError(f"not a row of a known shape, with the keys {shapes}")
+    yield from _grouped(pair for name in files for pair in read_file(name))
+
+
+def read_row(row: Mapping[str, Any], file: str, number: int = 1) -> list[Turn | Skipped]:
+    """The turns of one record, by the reader of its format.
+
+    Raises:
+        TraceError: No reader knows it, or it can't be used.
+    """
+    found: list[Turn | Skipped] = []
+    for _, item in _grouped(read_value(Record(row, file, number))):
+        found += item.turns() if isinstance(item, Conversation) else [item]
+    if len(found) == 1 and isinstance(found[0], Skipped) and found[0].index is None:
+        raise TraceError(found[0].reason)
+    return found
+
+
+def _grouped(items: Iterable[tuple[str, Item]]) -> Iterator[tuple[str, Conversation | Turn | Skipped]]:
+    groupers: dict[str, Grouper] = {}
+    for name, item in items:
+        if not isinstance(item, Call):
+            yield name, item
+            continue
+        grouper = groupers.setdefault(name, Grouper())
+        yield from ((name, conversation) for conversation in grouper.add(item))
+    for name, grouper in groupers.items():
+        yield from ((name, conversation) for conversation in grouper.finish())
 
 
 def mark_repeats(turns: Iterable[Turn]) -> Iterator[Turn]:
@@ -120,32 +144,3 @@ def _bounded(turns: Sequence[Turn], each: int) -> list[Turn]:
 def _task(turn: Turn) -> tuple[str, str]:
     first = next((message for message in turn.messages if message.get("role") == "user"), turn.messages[0])
     return json.dumps(first.get("content"), sort_keys=True), json.dumps(turn.tools, sort_keys=True)
-
-
-def _read_file(name: str, turns: int | None) -> Iterator[Turn | Skipped]:
-    try:
-        lines = Path(name).read_bytes().split(b"\n")
-    except OSError as error:
-        raise TraceError(f"trace file {name} can't be read: {error.strerror}") from error
-    if not any(line.strip() for line in lines):
-        yield Skipped(name, 0, "the file is empty")
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield from read_row(_object(line), name, number)[:turns]
-            except TraceError as error:
-                yield Skipped(name, number, str(error))
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line.decode())
-    except UnicodeDecodeError:
-        raise TraceError("not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise TraceError(f"not JSON: {error.msg} at column {error.colno}") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, or a thousand brackets
-        raise TraceError("not JSON that can be read") from None
-    if not isinstance(row, dict):
-        raise TraceError("not a JSON object")
-    return row

@@ -1,4 +1,4 @@
-"""What a replay answers: recorded turns, and the lines that hold none."""
+"""What a replay answers: recorded turns, and the records that hold none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ class Turn:
         messages: What came before, in OpenAI's form, at least one.
         tools: What the model could call, in OpenAI's form.
         file: Where it was read from.
-        line: Its line there, from 1.
+        line: Of the conversation's first record there, from 1: its line, or its place in a file that is one document.
         called: Whether the recorded message called tools.
         category: What kind of answer it is.
         schema: JSON Schema that the answer was held to, if it was.
         repeat: Whether an earlier line holds the same task; see `mark_repeats`.
+        answer: The recorded message, in OpenAI's form; None: a task of which no answer was recorded.
+        approximate: Whether the answer is not to the character what the model wrote, such as a call whose arguments
+            were recorded as an object.
+        tokens: Ids of the recorded answer, where they were recorded; the end token is among them if it was.
+        prompt: Ids that the model read, where they were recorded.
+        model: Who wrote the answer, as it was recorded; "": unknown.
     """
 
     trace_id: str
@@ -36,16 +42,21 @@ class Turn:
     category: Category = Category.PROSE
     schema: Mapping[str, Any] | None = None
     repeat: bool = False
+    answer: Mapping[str, Any] | None = None
+    approximate: bool = False
+    tokens: tuple[int, ...] = ()
+    prompt: tuple[int, ...] = ()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A line, or one turn of it, that can't be used.
+    """A record, or one turn of it, that can't be used.
 
     Attributes:
-        line: From 1; 0 stands for the whole file.
+        line: As of a turn; 0 stands for the whole file.
         reason: Why; it holds nothing of the recorded text.
-        index: Of the turn's message; None where it is the whole line.
+        index: Of the turn's message; None where it is the whole record.
     """
 
     file: str
@@ -66,31 +77,3 @@ class Recording:
 
     turns: tuple[Turn, ...]
     skipped: tuple[Skipped, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a trace file, for a reader of its shape.
-
-    Attributes:
-        row: The JSON object on it.
-        file: Where it was read from.
-        number: From 1.
-    """
-
-    row: Mapping[str, Any]
-    file: str
-    number: int
-
-    def turn(
-        self,
-        messages: tuple[Mapping[str, Any], ...],
-        category: Category,
-        *,
-        tools: tuple[Mapping[str, Any], ...] = (),
-        called: bool = False,
-    ) -> Turn:
-        """The turn that answers these messages, of a row whose name is its `id`."""
-        name = self.row.get("id")
-        trace_id = name if isinstance(name, str) else f"line {self.number}"
-        return Turn(trace_id, len(messages), messages, tools, self.file, self.number, called, category)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from agentspec import __version__
 from agentspec.errors import ConfigError
 from agentspec.local.result import Result, StreamEvent
-from agentspec.replay.readers.recording import FORMAT, VERSION
+from agentspec.replay.readers.recording import NAME, VERSION
 from agentspec.server.desk import Asked, Running
 from agentspec.server.problems import Problem
 from agentspec.trace import StepRecord
@@ -71,7 +71,7 @@ class Recorder:
     def _append(self, running: Running, seconds: float, started: datetime) -> None:
         try:
             head = {
-                "format": FORMAT,
+                "format": NAME,
                 "version": VERSION,
                 "agentspec": __version__,
                 "model": self._model,
@@ -201,7 +201,7 @@ def _check(path: Path) -> None:
         head = _head(path)
     except OSError as error:
         raise ConfigError(f"--record {path} can't be written: {error.strerror}") from error
-    if head.strip() and not head.startswith(f'{{"format":"{FORMAT}"'.encode()):
+    if head.strip() and not head.startswith(f'{{"format":"{NAME}"'.encode()):
         raise ConfigError(f"--record {path} holds something else than a recording: name another file")
 
 

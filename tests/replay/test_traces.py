@@ -53,8 +53,7 @@ def test_targets_choose_the_messages_and_the_limit_takes_the_first_of_each_line(
         (b"[]", "not a JSON object"),
         (
             {"trace_id": "t"},
-            "not a row of a known shape, with the keys messages, or function and question, or input and instruction, "
-            "or category and turns",
+            "not a record of a format that is known: see `agentspec replay --list-formats`",
         ),
         ({"messages": []}, "messages is missing or empty"),
         ({"messages": "hello"}, "messages is not a list"),

@@ -1,74 +1,51 @@
-"""Recorded conversations: `{"trace_id", "tools", "messages", "targets"}`."""
+"""Recorded conversations: `{"messages", "tools", "targets", "response_format"}` in OpenAI's form, one object a record.
+
+Source: this project (docs/replay.md); and what many datasets, fine-tuning files and harnesses write, LiveMCPBench among
+them. All keys but `messages` may be missing. `targets` are the indexes of the messages that a model wrote, by default
+every assistant message; `approximate` names those of them that are not to the character what the model wrote, `tokens`
+has the ids of some (`index`, `answer`, `prompt`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentspec.errors import TraceError
-from agentspec.replay.categories import of_message
-from agentspec.replay.turns import Line, Skipped, Turn
+from agentspec.replay.conversations import Conversation, Ids, Said, Setting
+from agentspec.replay.readers.base import Format, Record, ids_at, name_at, objects, rows
+from agentspec.replay.readers.messages import as_tools, openai_said, schema_of
 
-KEYS = frozenset({"messages"})
 
-
-def read(line: Line) -> list[Turn | Skipped]:
-    """Each message that a model wrote: `targets` has their indexes, by default every assistant message.
-
-    A `response_format` in OpenAI's form, if there is one, holds the answers that call no tools.
+def read(record: Record) -> Iterator[Conversation]:
+    """The conversation of one row.
 
     Raises:
         TraceError: The row can't be used.
     """
-    row = line.row
+    row: Mapping[str, Any] = record.value
     messages = objects(row, "messages")
     if not messages:
         raise TraceError("messages is missing or empty")
-    tools, trace_id = tuple(objects(row, "tools")), row.get("trace_id", f"line {line.number}")
+    given = objects(row, "tools") or objects(row, "functions")
+    tools = [
+        tool for item in given for tool in as_tools([item]) or (item,)
+    ]  # who replays it says what is wrong with it
+    trace_id = row.get("trace_id", f"line {record.line}")
     if not isinstance(trace_id, str):
         raise TraceError("trace_id is not a string")
-    schema = _schema(row.get("response_format"))
-    found: list[Turn | Skipped] = []
-    for index in _targets(row, messages):
-        if not index:
-            found.append(Skipped(line.file, line.number, "there is no message before it", index))
-            continue
-        message = messages[index]
-        category, called = of_message(message, held=schema is not None), bool(message.get("tool_calls"))
-        turn = Turn(trace_id, index, tuple(messages[:index]), tools, line.file, line.number, called, category, schema)
-        found.append(turn)
-    return found
-
-
-def objects(row: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """The list of objects under a key; empty where there is none.
-
-    Raises:
-        TraceError: It is something else.
-    """
-    items = row.get(key) or []
-    if not isinstance(items, list):
-        raise TraceError(f"{key} is not a list")
-    for place, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise TraceError(f"{key}[{place}] is not an object")
-    return items
-
-
-def _schema(response_format: object) -> Mapping[str, Any] | None:
-    """The schema that a response format holds the answer to; None: none, the answer is text."""
-    if response_format is None:
-        return None
-    kind = response_format.get("type") if isinstance(response_format, dict) else None
-    if kind == "text":
-        return None
-    if isinstance(response_format, dict) and kind == "json_object":
-        return {"type": "object"}
-    wrapped = response_format.get("json_schema") if isinstance(response_format, dict) else None
-    schema = wrapped.get("schema") if kind == "json_schema" and isinstance(wrapped, dict) else None
-    if not isinstance(schema, dict):
-        raise TraceError("response_format is not of type text, json_object or json_schema with a schema")
-    return schema
+    said = [openai_said(message) for message in messages]
+    targets = _targets(row, messages)
+    yield Conversation(
+        file=record.file,
+        line=record.line,
+        trace_id=trace_id,
+        messages=tuple(each.message for each in said),
+        targets=tuple(targets),
+        setting=Setting(tools=tuple(tools), schema=schema_of(row.get("response_format")), model=name_at(row, "model")),
+        approximate=_approximate(row, said) & frozenset(targets),
+        ids=_ids(row),
+    )
 
 
 def _targets(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -79,8 +56,34 @@ def _targets(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> l
     if not isinstance(targets, list):
         raise TraceError("targets is not a list")
     for place, target in enumerate(targets):
-        if not isinstance(target, int) or isinstance(target, bool) or target not in written:
+        if type(target) is not int or target not in written:
             raise TraceError(f"targets[{place}] is not the index of an assistant message")
     if not targets:
         raise TraceError("no message is a model's")
     return targets
+
+
+def _approximate(row: Mapping[str, Any], said: Sequence[Said]) -> frozenset[int]:
+    told = row.get("approximate")
+    if isinstance(told, list) and all(type(index) is int for index in told):
+        return frozenset(told)
+    return frozenset(index for index, each in enumerate(said) if each.approximate)
+
+
+def _ids(row: Mapping[str, Any]) -> dict[int, Ids]:
+    found = {}
+    for place, item in enumerate(objects(row, "tokens")):
+        index = item.get("index")
+        if type(index) is not int:
+            raise TraceError(f"tokens[{place}].index is not an index")
+        found[index] = Ids(ids_at(item, "answer"), ids_at(item, "prompt"))
+    return found
+
+
+FORMAT = Format(
+    "conversation",
+    "messages in OpenAI's form: our own rows, datasets, harnesses; what `agentspec convert` writes",
+    "messages",
+    lambda value: isinstance(value, dict) and "messages" in value,
+    rows(read),
+)

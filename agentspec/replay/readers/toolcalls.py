@@ -1,37 +1,39 @@
-"""Tasks of the Berkeley Function Calling Leaderboard: `{"question", "function", "ground_truth"}`."""
+"""Tasks of the Berkeley Function Calling Leaderboard: `{"question", "function", "ground_truth"}`.
+
+Source: ShishirPatil/gorilla, `berkeley-function-call-leaderboard`. No answer of a model is recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.categories import Category
-from agentspec.replay.readers.conversation import objects
-from agentspec.replay.turns import Line, Skipped, Turn
-
-KEYS = frozenset({"question", "function"})
+from agentspec.replay.readers.base import Format, Record, has_keys, objects, rows
+from agentspec.replay.readers.tasks import task
+from agentspec.replay.turns import Turn
 
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}
 _NESTED = ("items", "additionalProperties")
 _NESTED_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 
-def read(line: Line) -> list[Turn | Skipped]:
+def read(record: Record) -> Iterator[Turn]:
     """The first turn of the question, whose answer must call tools: what later turns follow on is not recorded.
 
     Raises:
         TraceError: The row can't be used.
     """
-    question = line.row["question"]
+    question = record.value["question"]
     first = question[0] if isinstance(question, list) and question else None
     if not isinstance(first, list) or not first or not all(isinstance(message, dict) for message in first):
         raise TraceError("question is not a list of turns that begins with a list of messages")
-    functions = objects(line.row, "function")
+    functions = objects(record.value, "function")
     if not functions:
         raise TraceError("function is missing or empty")
     tools = tuple(_tool(function, place) for place, function in enumerate(functions))
-    return [line.turn(tuple(first), Category.TOOL_CALL, tools=tools, called=True)]
+    yield task(record, tuple(first), Category.TOOL_CALL, tools=tools)
 
 
 def _tool(function: Mapping[str, Any], place: int) -> dict[str, Any]:
@@ -60,3 +62,12 @@ def json_schema(doc: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(schema.get(key), list):
             schema[key] = [json_schema(each) if isinstance(each, dict) else each for each in schema[key]]
     return schema
+
+
+FORMAT = Format(
+    "BFCL",
+    "tasks of the Berkeley Function Calling Leaderboard",
+    "question and function",
+    has_keys("question", "function"),
+    rows(read),
+)
