@@ -213,10 +213,7 @@ class LlgCursor:
         return wider
 
     def _split(self, text: bytes) -> Sequence[int]:
-        try:
-            return self._vocabulary.encode(text.decode())
-        except UnicodeDecodeError:
-            return ()
+        return self._vocabulary.encode(text.decode(errors="ignore"))
 
     def _compute_forced(self) -> tuple[int, ...]:
         if self._matcher.is_stopped():
@@ -224,8 +221,7 @@ class LlgCursor:
         matcher = self._matcher.deep_copy()  # asking for forced text moves a matcher on
         if self._vocabulary.canonical:
             return tuple(matcher.compute_ff_tokens())
-        text: bytes = matcher.compute_ff_bytes()
-        return tuple(self._vocabulary.encode(text.decode(errors="ignore")))
+        return tuple(self._split(matcher.compute_ff_bytes()))
 
 
 class EndCursor:
