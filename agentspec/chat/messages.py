@@ -62,8 +62,10 @@ def _call(call: object, place: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(call, Mapping) or not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise PromptError(f"{place} must be a call with a function and its name, not {call!r}")
-    arguments = _arguments(function.get("arguments"))
-    return {**call, "type": "function", "function": {**function, "arguments": arguments}}
+    # Nothing besides: some templates show a call as it stands, and clients send their own notes with it.
+    named = {"name": function["name"], "arguments": _arguments(function.get("arguments"))}
+    read = {"type": "function", "function": named}
+    return {"id": call["id"], **read} if "id" in call else read
 
 
 def _arguments(given: object) -> object:

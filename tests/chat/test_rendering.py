@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from agentspec.chat.chat import Chat
+from agentspec.chat.messages import read_messages
 from agentspec.errors import PromptError
 from agentspec.grammar.tools import read_tools
 from agentspec.grammar.vocabulary import Vocabulary
@@ -120,6 +121,13 @@ def test_arguments_are_read_once_and_keep_their_order(how: str) -> None:
     shown = [line for line in text.splitlines() if line.startswith('{"name"') and "<" not in line]
     wanted = ['{"city": "Oslo", "days": 2}', '{"zeta": 1, "a": 2}', "{}", '"{\\"a\\":"', '"[1]"', '{"b": "é"}']
     assert shown == [f'{{"name": "w", "arguments": {arguments}}}' for arguments in wanted]
+
+
+def test_what_clients_note_on_a_call_does_not_reach_the_template() -> None:
+    noted = call("{}")
+    noted["tool_calls"][0] |= {"index": 0, "function": {"name": "w", "arguments": "{}", "parsed_arguments": {}}}
+    (read,) = read_messages([noted])
+    assert read["tool_calls"] == [{"id": "1", "type": "function", "function": {"name": "w", "arguments": {}}}]
 
 
 def test_tools_are_described_where_the_template_leaves_them_out() -> None:
