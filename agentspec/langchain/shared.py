@@ -8,8 +8,11 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping
 from contextlib import aclosing
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentspec.models.embedded import DEFAULT, KNOWN
 
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
@@ -53,7 +56,15 @@ class EngineRegistry:
 
 
 def _key(settings: Mapping[str, Any]) -> str:
-    return json.dumps(settings, sort_keys=True)
+    model, draft = settings.get("model"), settings.get("draft")
+    places = {"model": _place(DEFAULT if model is None else model), "draft": None if draft is None else _place(draft)}
+    return json.dumps({**settings, **places}, sort_keys=True)
+
+
+def _place(model: str) -> str:
+    """One text for one model, by whatever name it is called."""
+    path = KNOWN[model].folder if model in KNOWN else Path(model).expanduser()
+    return str(path.resolve()) if model in KNOWN or path.exists() else model
 
 
 def _load(settings: Mapping[str, Any]) -> Engine:

@@ -154,9 +154,13 @@ class Engine:
         tickets = self._submit(orders, [partial(queue.put, index) for index in range(len(orders))])
         return AsyncStream(queue, readers, tickets, prompt=orders[0].prompt)
 
+    def tokens(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+        """A prompt's tokens for this model."""
+        return self._asker.tokens(prompt, read_tools(tools))
+
     def count_tokens(self, prompt: Prompt, tools: Sequence[Mapping[str, Any]] = ()) -> int:
         """How many tokens a prompt has for this model."""
-        return len(self._asker.tokens(prompt, read_tools(tools)))
+        return len(self.tokens(prompt, tools))
 
     def spell(self, token: int) -> bytes:
         """A token's text as bytes, not always whole characters; a control token's name."""

@@ -251,6 +251,8 @@ def test_log_probabilities_are_given_when_asked_for() -> None:
         content = model.invoke("hi", logprobs=2).response_metadata["logprobs"]["content"]
         streamed = added(list(model.stream("hi", logprobs=True))).response_metadata["logprobs"]["content"]
     assert [each["token_id"] for each in content] == [*b"Hi", 256]
+    assert [each["token"] for each in content] == ["H", "i", "<|eos|>"]
+    assert content[0]["top_logprobs"][0]["bytes"] == content[0]["bytes"] == [72]
     assert [len(each["top_logprobs"]) for each in content] == [2, 2, 2]
     assert content[0]["logprob"] == content[0]["top_logprobs"][0]["logprob"] < 0
     assert [each["logprob"] for each in streamed] == [each["logprob"] for each in content]
@@ -262,8 +264,8 @@ def test_tokens_are_counted_by_the_models_own_tokenizer() -> None:
         assert model.get_num_tokens("Grüße") == 7
         assert model.get_num_tokens_from_messages([HumanMessage("hi")]) == len("user: hi\nassistant:")
         assert model.get_num_tokens_from_messages([HumanMessage("hi")], [weather]) > 300
-        with pytest.raises(NotImplementedError, match="get_num_tokens"):
-            model.get_token_ids("hi")
+        assert model.get_token_ids("Hü") == [72, 195, 188]
+        assert ChatAgentSpec(engine=engine, custom_get_token_ids=lambda text: [7]).get_num_tokens("Hü") == 1
 
 
 def test_a_pickle_holds_settings_and_no_weights() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from engine_doubles import ScriptedEngine
@@ -55,6 +56,17 @@ def test_other_settings_are_another_engine(loads: list[dict]) -> None:
     assert model.bind(speculate=False).invoke("hi").content == "load 1"
     for each in (model, ChatAgentSpec(model="b"), ChatAgentSpec(model="a", device="cpu")):
         each.close()
+
+
+def test_one_model_is_one_engine_whatever_it_is_called(loads: list[dict], tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "m")
+    names = [None, "smollm2-135m", str(tmp_path / "m"), f"{tmp_path}/link/", "someone/else"]
+    models = [ChatAgentSpec(model=name) for name in names]
+    said = [model.invoke("hi").content for model in models]
+    for model in models:
+        model.close()
+    assert said == ["load 1", "load 1", "load 2", "load 2", "load 3"]
 
 
 FORKED = """
