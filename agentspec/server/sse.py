@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -62,7 +63,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise GONE
+            raise replace(GONE)  # a new one: an error keeps the frames that it went through
         return task.result()
     finally:
         gone.cancel()
