@@ -22,14 +22,14 @@ ROWS = [
     ["engine"],
     ["chat", "testing"],
     ["local", "replay", "explain", "bench"],
-    ["chat_models", "langchain", "server", "cli", "__main__"],
+    ["chat_models", "langchain", "integrations", "server", "cli", "__main__"],
 ]
 ONLY_IN = {  # third-party package: the only places that may import it
     "torch": ["sampling", "models", "proposers.model", "testing"],
     "transformers": ["models"],
     "llguidance": ["grammar"],
     "outlines": ["grammar"],
-    "langchain_core": ["chat_models", "langchain"],
+    "langchain_core": ["chat_models", "langchain", "integrations.langchain"],
     "typer": ["cli"],
     "fastapi": ["server"],
     "anthropic": ["server"],

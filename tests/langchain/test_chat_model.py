@@ -189,10 +189,19 @@ def test_what_cannot_be_honoured_is_refused_by_name() -> None:
         with pytest.raises(ValidationError, match="leave out model"):
             ChatAgentSpec(engine=engine, model="m")
         assert engine.target.forwards == 0
-    with pytest.raises(ValidationError, match="base_url"):
-        ChatAgentSpec(base_url="http://localhost")  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match=r"^ChatAgentSpec has no field 'base_url'; there are: model, draft"):
+        ChatAgentSpec(base_url="http://localhost")
     with pytest.raises(ValidationError, match=r"temperature must be in 0\.\.100, not -1"):
         ChatAgentSpec(temperature=-1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("max_token", "max_tokens"), ("max_completion_tokens", "max_tokens"), ("temprature", "temperature")],
+)
+def test_a_misspelled_field_is_told_in_one_line_with_the_right_name(wrong: str, right: str) -> None:
+    with pytest.raises(ValueError, match=f"^ChatAgentSpec has no field '{wrong}'; did you mean {right}\\?$"):
+        ChatAgentSpec(**{wrong: 1})
 
 
 async def test_a_call_that_takes_too_long_is_cancelled() -> None:

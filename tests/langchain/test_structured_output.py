@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -72,6 +73,20 @@ def test_other_schemas_give_plain_values(method: Any, schema: Any) -> None:
     with scripted_engine(written(method, text, name)) as engine:
         found = ChatAgentSpec(engine=engine).with_structured_output(schema, method=method).invoke("hi")
     assert found == json.loads(text)
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_stream_gives_the_object_as_it_grows(method: Any) -> None:
+    text = '{"city": "Trondheim", "days": 2}'
+    with scripted_engine(written(method, text, "Visit")) as engine:
+        model = ChatAgentSpec(engine=engine, speculate=False).with_structured_output(Visit, method=method)
+        found = list(model.stream("hi"))
+        assert [each async for each in model.astream("hi")] == found
+    cities = [each.get("city", "") for each in found]
+    assert found[-1] == {"city": "Trondheim", "days": 2}
+    assert len(found) > 5
+    assert all(later.startswith(earlier) for earlier, later in pairwise(cities))
+    assert {city for city, each in zip(cities, found, strict=True) if "days" in each} == {"Trondheim"}
 
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling"])

@@ -1,0 +1,1 @@
+"""What agentspec adds to other frameworks, whichever model they use."""
