@@ -47,7 +47,7 @@ class World:
 
 
 def rate(world: World, control: SpeculationController, seed: int = 1) -> float:
-    """Tokens of a row per plain forward's time over a run; the rows of a batch draft alike, and are lucky each alone."""
+    """Tokens of a row per plain forward's time over a run; rows draft alike, and are lucky each alone."""
     chance, true = random.Random(seed), CostTable(world.shape)
     place, written, spent = 0, 0.0, 0.0
     while place < world.length:
