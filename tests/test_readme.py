@@ -2,18 +2,30 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer.main
+from endpoint_server import MODEL, serving
 
+from agentspec import Engine, EngineConfig
 from agentspec.cli.main import app
 from agentspec.models import embedded
+from agentspec.server.settings import ServerSettings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SETUP = ("python -m venv", "pip install", "python -m pytest", ".ci/run", "python tests/gpu/check.py")
+SETUP = (
+    "python -m venv",
+    "pip install",
+    "python -m pytest",
+    ".ci/run",
+    "python tests/gpu/check.py",
+    "python tests/load/",
+)
+SERVED = "http://127.0.0.1:8000"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -53,9 +65,21 @@ def default_model(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentspec.local.load.resolve", lambda model: smollm2 if model is None else model)
 
 
+@pytest.fixture(scope="module")
+def served(smollm2: Path) -> Iterator[str]:
+    """The address of an endpoint."""
+    with (
+        Engine.load(str(smollm2), config=EngineConfig(measure_cost=False)) as engine,
+        serving(engine, ServerSettings(model_names=(MODEL,))) as endpoint,
+    ):
+        yield endpoint.url
+
+
 @pytest.mark.real_model
 @pytest.mark.parametrize("block", [pytest.param(text, id=name) for name, text in blocks("python")])
-def test_python_blocks_run(block: str, default_model: None) -> None:
+def test_python_blocks_run(block: str, default_model: None, request: pytest.FixtureRequest) -> None:
+    if SERVED in block:
+        block = block.replace(SERVED, request.getfixturevalue("served"))
     exec(compile(block, "README.md", "exec"), {})
 
 

@@ -147,7 +147,9 @@ def _add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        return respond(request, Problem(error.status_code, str(error.detail), code=None))
+        answer = respond(request, Problem(error.status_code, str(error.detail)))
+        answer.headers.update(error.headers or {})
+        return answer
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> JSONResponse:

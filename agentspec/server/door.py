@@ -50,6 +50,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 """Statuses that every route of an API may answer with, for the OpenAPI document."""
 
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "An answer", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+"""What a route answers with besides JSON, if it streams."""
+
 
 def desk_for(request: Request, model: str | None = None) -> Desk:
     """The desk of the app, for a request that asks for a model.

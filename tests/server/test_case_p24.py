@@ -105,6 +105,18 @@ def test_json_is_json(scripted, fields):
     assert text(ask(scripted, "Sure!", max_tokens=1, **fields)) == "{"
 
 
+def test_beside_tools_a_format_holds_what_is_no_call(scripted):
+    fields = {
+        "tools": TOOLS,
+        "response_format": {"type": "json_schema", "json_schema": {"schema": {"const": {"a": 1}}}},
+    }
+    assert called(ask(scripted, ONE, **fields)) == CALLED[:1]
+    assert text(ask(scripted, '{"a": 1}', **fields)) == '{"a": 1}'
+    assert text(ask(scripted, "Sure!", max_tokens=8, **fields))[0] in "{<"
+    assert called(ask(scripted, ONE, tool_choice="required", **fields)) == CALLED[:1]
+    assert text(ask(scripted, '{"a": 1}', tool_choice="none", **fields)) == '{"a": 1}'
+
+
 def test_n_answers_come_whole_and_streamed(scripted):
     scripted.engine.reply = lambda prompt: "ab"
     answer = scripted.post(CHAT, {"messages": HI, "n": 2}).json()

@@ -16,7 +16,7 @@ CLIENTS = sorted(path.name for path in EXAMPLES.glob("1[0-9]_*.py"))
 @pytest.mark.real_model
 @pytest.mark.parametrize("name", CLIENTS)
 def test_an_agent_of_two_tools_ends(endpoint, name):
-    environment = {**os.environ, "AGENTSPEC_URL": endpoint.url, "NO_COLOR": "1", "PYTHONWARNINGS": "default"}
+    environment = {**os.environ, "AGENTSPEC_URL": endpoint.url, "NO_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, name], cwd=EXAMPLES, env=environment, capture_output=True, text=True, timeout=120
     )

@@ -13,14 +13,14 @@ from agentspec.server.anthropic.answer import MessageAnswer
 from agentspec.server.anthropic.request import Conversation, MessagesRequest
 from agentspec.server.anthropic.wire import PATH, PROBLEMS, error_body
 from agentspec.server.desk import Asked, Desk
-from agentspec.server.door import desk_for
+from agentspec.server.door import EVENTS, desk_for
 from agentspec.server.problems import Problem
 from agentspec.server.sse import message, stream, unless_gone
 
 router = APIRouter()
 
 
-@router.post(PATH, responses=PROBLEMS, response_model=None)
+@router.post(PATH, responses=PROBLEMS | EVENTS, response_model=None)
 async def messages(asked: MessagesRequest, request: Request) -> Response | dict[str, Any]:
     """A message, whole or, with `stream`, in events."""
     desk = desk_for(request, asked.model)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from agentspec.chat.base import Delta
 from agentspec.server.desk import Asked, Desk
-from agentspec.server.door import PROBLEMS, desk_for
+from agentspec.server.door import EVENTS, PROBLEMS, desk_for
 from agentspec.server.openai.chat_answer import ChatAnswer
 from agentspec.server.openai.chat_request import PATH, ChatRequest
 from agentspec.server.openai.fields import renaming
@@ -20,7 +20,7 @@ from agentspec.server.sse import DONE, message, stream, unless_gone
 router = APIRouter()
 
 
-@router.post(PATH, responses=PROBLEMS, response_model=None)
+@router.post(PATH, responses=PROBLEMS | EVENTS, response_model=None)
 async def chat_completions(asked: ChatRequest, request: Request) -> Response | dict[str, Any]:
     """A chat completion, whole or, with `stream`, in chunks."""
     desk = desk_for(request, asked.model)

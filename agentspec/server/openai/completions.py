@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from agentspec.local.result import StreamEvent
 from agentspec.server.desk import Answering, Asked, Desk
-from agentspec.server.door import PROBLEMS, desk_for
+from agentspec.server.door import EVENTS, PROBLEMS, desk_for
 from agentspec.server.openai.completions_answer import CompletionAnswer
 from agentspec.server.openai.completions_request import PATH, CompletionsRequest
 from agentspec.server.openai.fields import renaming
@@ -22,7 +22,7 @@ from agentspec.server.sse import DONE, message, stream, unless_gone
 router = APIRouter()
 
 
-@router.post(PATH, responses=PROBLEMS, response_model=None)
+@router.post(PATH, responses=PROBLEMS | EVENTS, response_model=None)
 async def completions(asked: CompletionsRequest, request: Request) -> Response | dict[str, Any]:
     """A text completion of each prompt, whole or, with `stream`, in chunks."""
     desk = desk_for(request, asked.model)

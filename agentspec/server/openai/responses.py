@@ -9,7 +9,7 @@ from typing import Any, cast
 from fastapi import APIRouter, Request, Response
 
 from agentspec.server.desk import Asked, Desk
-from agentspec.server.door import PROBLEMS, desk_for
+from agentspec.server.door import EVENTS, PROBLEMS, desk_for
 from agentspec.server.openai.fields import renaming
 from agentspec.server.openai.responses_answer import ResponseFrame
 from agentspec.server.openai.responses_events import ResponseWriter
@@ -21,7 +21,7 @@ from agentspec.server.sse import message, stream, unless_gone
 router = APIRouter()
 
 
-@router.post(PATH, responses=PROBLEMS, response_model=None)
+@router.post(PATH, responses=PROBLEMS | EVENTS, response_model=None)
 async def create_response(asked: ResponsesRequest, request: Request) -> Response | dict[str, Any]:
     """A response, whole or, with `stream`, as events."""
     desk = desk_for(request, asked.model)
