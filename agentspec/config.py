@@ -158,8 +158,9 @@ class EngineConfig:
         budget: A fixed number of nodes for every draft instead of the adaptive one, at most `max_draft`: to compare.
         measure_cost: Measure at load what forwards cost here, in under 3 seconds, and keep that in the cache folder;
             off: start from what is typical, and learn.
-        prefill_chunk: The most pending tokens of one request in one forward.
-        prefix_cache_tokens: Tokens kept in the K/V columns of finished requests; the latest is kept whatever its size.
+        prefill_chunk: The most pending tokens of one request in one forward, of the draft model too.
+        prefix_cache_tokens: Tokens kept in the K/V columns of finished requests, and as many again in the draft
+            model's; the latest is kept whatever its size.
         strict: One request at a time, each prompt computed anew, every decoding forward as wide as the longest draft,
             and a context that is shorter by `max_draft`: plain and speculative decoding then share their arithmetic,
             and so their tokens, in 16-bit floats too.

@@ -62,6 +62,7 @@ class Loaded:
             draft_model=self.draft_model,
             judge=controller,
             answers=_answers(config, self.vocabulary),
+            config=config,
         )
         return EngineCore(target, proposer, controller=controller, config=config)
 

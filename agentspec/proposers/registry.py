@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agentspec.config import EngineConfig
 from agentspec.errors import ConfigError
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.models.base import TargetModel
@@ -24,6 +25,7 @@ def build_proposer(
     draft_model: TargetModel | None,
     judge: Judge = TRUSTING,
     answers: AnswerStore | None = None,
+    config: EngineConfig | None = None,
 ) -> Proposer:
     """One proposer of those wanted: names from `NAMES`, or proposers of your own.
 
@@ -33,6 +35,7 @@ def build_proposer(
         draft_model: For the name "model".
         judge: Knows what guesses are worth: the controller.
         answers: What "suffix" remembers of earlier requests; None: what it sees of them itself.
+        config: How the draft model may use the machine; None: the defaults.
 
     Raises:
         ConfigError: A name is unknown, or "model" is wanted without a draft model.
@@ -54,11 +57,21 @@ def build_proposer(
         elif each == "suffix":
             members.append(SuffixProposer(vocabulary, answers))
         elif each == "model" and draft_model:
-            from agentspec.proposers.model import ModelProposer  # brings torch, which the others do without
-
-            members.append(ModelProposer(draft_model, eos=vocabulary.eos, calibrated=judge.chance))
+            members.append(_model_proposer(draft_model, vocabulary, judge, config or EngineConfig()))
         elif each == "model":
             raise ConfigError("proposer 'model' needs a draft model: name one with draft=")
         else:
             raise ConfigError(f"no proposer is called {each!r}; there are: {', '.join(NAMES)}")
     return ProposerPool(members, judge=judge) if members else Off()
+
+
+def _model_proposer(model: TargetModel, vocabulary: Vocabulary, judge: Judge, config: EngineConfig) -> Proposer:
+    from agentspec.proposers.model import ModelProposer  # brings torch, which the others do without
+
+    return ModelProposer(
+        model,
+        eos=vocabulary.eos,
+        calibrated=judge.chance,
+        prefill_chunk=config.prefill_chunk,
+        prefix_cache_tokens=config.prefix_cache_tokens,
+    )

@@ -1,10 +1,13 @@
+from collections.abc import Sequence
+
 import pytest
 from toy_vocabulary import TV
 
-from agentspec.config import SamplingParams
+from agentspec.config import EngineConfig, SamplingParams
 from agentspec.errors import ConfigError
 from agentspec.grammar.base import FREE, Cursor
 from agentspec.grammar.schema import schema_guide
+from agentspec.models.base import Output, Row
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off
 from agentspec.proposers.grammar import GrammarProposer
@@ -51,6 +54,24 @@ def test_several_requests_are_drafted_for_in_one_batch_as_they_are_alone() -> No
     together = model.propose(contexts)
     alone = [ModelProposer(tiny_target(), eos=frozenset()).propose([each])[0] for each in contexts]
     assert [draft.tokens for draft in together] == [draft.tokens for draft in alone]
+
+
+def test_the_engines_limits_are_the_draft_models_too() -> None:
+    widths, model = list[int](), tiny_target()
+    config = EngineConfig(prefill_chunk=8, prefix_cache_tokens=0)
+    forward = model.forward
+
+    def counting(rows: Sequence[Row]) -> Output:
+        widths.extend(row.width for row in rows)
+        return forward(rows)
+
+    model.forward = counting  # type: ignore[method-assign]
+    proposer = build_proposer(["model"], vocabulary=TV, draft_model=model, config=config)
+    for request, first in enumerate((0, 20, 0)):
+        tokens = list(range(first, first + 20))
+        proposer.propose([Context(request, tokens, FREE, SamplingParams(), seed=0, budget=1)])
+        proposer.finish(request, [1])
+    assert widths == [8, 8, 4, 1] * 3  # what the first request left is gone when the third one asks for it
 
 
 def test_proposers_by_name() -> None:
