@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from operator import eq
 from typing import Any, Self
 from uuid import uuid4
 
@@ -67,6 +69,18 @@ class ChatSettings(BaseChatModel):
     api_key: SecretStr | None = Field(default=None, exclude=True, repr=False)
 
     _key: str = PrivateAttr(default_factory=lambda: uuid4().hex)
+
+    def __init__(self, **settings: Any) -> None:
+        """With these fields.
+
+        Raises:
+            ConfigError: A name is unknown.
+            ValidationError: A value can't be used.
+        """
+        for name in settings:
+            if name not in type(self).model_fields:
+                raise ConfigError(f"{type(self).__name__} has no field {name!r}; {_instead(name)}")
+        super().__init__(**settings)
 
     @model_validator(mode="after")
     def _check_agentspec_settings(self) -> Self:
@@ -140,3 +154,12 @@ class ChatSettings(BaseChatModel):
         settings = {name: given.get(name, getattr(self, name)) for name in _LOADING}
         settings["draft"] = settings.pop("draft_model")
         return settings
+
+
+def _instead(name: str) -> str:
+    """The field that was probably meant; else all of ours."""
+    near = get_close_matches(name, ChatSettings.model_fields)
+    if near:
+        alike = {each: [*map(eq, each, name), False].index(False) for each in near}
+        return f"did you mean {max(near, key=alike.__getitem__)}?"
+    return f"there are: {', '.join(each for each in ChatSettings.__annotations__ if not each.startswith('_'))}"
