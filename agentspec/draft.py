@@ -106,24 +106,3 @@ class Draft:
 
 EMPTY = Draft()
 """No guess at all: the step then is plain decoding."""
-
-
-def merge(drafts: Iterable[Draft]) -> Draft:
-    """One tree of several drafts; a prefix that they share becomes shared nodes, credited to the first that had it."""
-    tokens: list[int] = []
-    parents: list[int] = []
-    scores: list[float] = []
-    sources: list[str] = []
-    children: dict[tuple[int, int], int] = {}
-    for draft in drafts:
-        place = {ROOT: ROOT}
-        for node, token in enumerate(draft.tokens):
-            parent = place[draft.parents[node]]
-            if (parent, token) not in children:
-                children[parent, token] = len(tokens)
-                tokens.append(token)
-                parents.append(parent)
-                scores.append(draft.scores[node])
-                sources.append(draft.sources[node])
-            place[node] = children[parent, token]
-    return Draft(tuple(tokens), tuple(parents), tuple(scores), tuple(sources))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentspec.draft import EMPTY, ROOT, Draft, merge
+from agentspec.draft import EMPTY, ROOT, Draft
 from agentspec.verify import verify
 
 
@@ -38,13 +38,6 @@ def test_cutting_a_node_cuts_what_hangs_below_it() -> None:
     assert (cut.tokens, cut.parents, cut.sources) == ((6,), (ROOT,), ("b",))
 
 
-def test_merging_shares_common_prefixes() -> None:
-    merged = merge([Draft.chain([1, 2, 3], "a"), Draft.chain([1, 2, 4], "b"), Draft.chain([9], "c")])
-    assert merged.tokens == (1, 2, 3, 4, 9)
-    assert merged.parents == (ROOT, 0, 1, 1, ROOT)
-    assert merged.sources == ("a", "a", "a", "b", "c")
-
-
 @pytest.mark.parametrize(("tokens", "parents"), [((1, 2), (ROOT, 1)), ((1, 1), (ROOT, ROOT)), ((1, 2), (ROOT,))])
 def test_an_impossible_tree_is_refused(tokens: tuple[int, ...], parents: tuple[int, ...]) -> None:
     size = len(tokens)
@@ -53,7 +46,7 @@ def test_an_impossible_tree_is_refused(tokens: tuple[int, ...], parents: tuple[i
 
 
 @given(drafts(), st.sets(st.integers(0, 7)))
-def test_law_6_cut_and_merge_keep_every_path(draft: Draft, keep: set[int]) -> None:
+def test_law_6_a_cut_keeps_every_path(draft: Draft, keep: set[int]) -> None:
     def texts(tree: Draft) -> set[tuple[int, ...]]:
         return {tuple(tree.tokens[each] for each in tree.path(node)) for node in range(len(tree))}
 
@@ -63,7 +56,6 @@ def test_law_6_cut_and_merge_keep_every_path(draft: Draft, keep: set[int]) -> No
         if set(draft.path(node)) <= keep
     }
     assert texts(draft.cut(keep)) == whole
-    assert texts(merge([draft, draft.cut(keep)])) == texts(draft)
     assert len(draft.cut(keep)) <= len(keep)
 
 
