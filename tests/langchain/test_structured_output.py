@@ -118,6 +118,14 @@ def test_classes_take_no_other_keys_unless_told() -> None:
     assert (closed, opened) == ('{"city": "Oslo", "days": 2, "tags": []}', text)
 
 
+@pytest.mark.parametrize(("strict", "text"), [(True, '{"a": 5}'), (False, '{"a": 5, "b": 6}')])
+def test_a_strict_response_format_takes_the_declared_keys_only(strict: bool, text: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    given = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": strict}}
+    with scripted_engine('{"a": 5, "b": 6}') as engine:
+        assert ChatAgentSpec(engine=engine).invoke("hi", response_format=given).content == text
+
+
 def test_a_response_format_is_bound_as_openai_has_it() -> None:
     schema = {
         "type": "object",

@@ -29,12 +29,12 @@ class Trip(BaseModel):
 
 
 def call(name: str, arguments: str) -> str:
-    return f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>\n'
+    return f'<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
 
 
 @pytest.mark.parametrize(("parallel", "count"), [(None, 2), (True, 2), (False, 1)])
 def test_one_answer_calls_once_or_more_often(parallel: bool | None, count: int) -> None:
-    with scripted_engine(call("clock", "{}") + call("Zone", '{"name": "UTC"}')) as engine:
+    with scripted_engine(call("clock", "{}") + "\n" + call("Zone", '{"name": "UTC"}')) as engine:
         model = ChatAgentSpec(engine=engine).bind_tools([CLOCK, Zone], parallel_tool_calls=parallel)
         answers = [model.invoke("hi"), sum(list(model.stream("hi"))[1:], start=next(model.stream("hi")))]
     for answer in answers:
@@ -43,6 +43,7 @@ def test_one_answer_calls_once_or_more_often(parallel: bool | None, count: int) 
             ("Zone", {"name": "UTC"}),
         ][:count]
         assert len({each["id"] for each in answer.tool_calls}) == count
+        assert answer.invalid_tool_calls == []
 
 
 @pytest.mark.parametrize(
