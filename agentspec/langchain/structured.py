@@ -46,7 +46,7 @@ def read_response_format(given: object) -> OutputSchema | None:
     """The JSON schema that a `response_format` asks for; None for plain text.
 
     Args:
-        given: OpenAI's object, or a pydantic or TypedDict class.
+        given: OpenAI's object, or a pydantic or TypedDict class. Under `strict` objects take declared keys only.
 
     Raises:
         ConfigError: It can't be read.
@@ -64,7 +64,7 @@ def read_response_format(given: object) -> OutputSchema | None:
     schema = described.get("schema") if isinstance(described, Mapping) else None
     if not isinstance(schema, Mapping):
         raise ConfigError(f"response_format needs its schema under json_schema.schema, and has {given!r}")
-    return schema
+    return cast("OutputSchema", _closed(schema)) if described.get("strict") else schema
 
 
 def structured_output(
