@@ -218,7 +218,7 @@ def _print_turns(turns: list[TurnReport]) -> None:
     for turn in turns:
         table.add_row(
             Text(_plain(turn.trace_id)),
-            *(f"{count:,}" for count in (turn.index, turn.prompt_tokens, turn.tokens, turn.forwards)),
+            *(f"{count:,}" for count in (turn.number, turn.prompt_tokens, turn.tokens, turn.forwards)),
             *(f"{seconds:.2f}" for seconds in (turn.plain_seconds, turn.seconds)),
             f"{turn.speedup or 0:.1f}x",
             "yes" if turn.identical else "NO",

@@ -161,6 +161,7 @@ def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> Tur
         index=turn.index,
         category=turn.category,
         repeat=turn.repeat,
+        number=turn.number,
         prompt_tokens=middle.usage.prompt_tokens,
         tokens=len(middle.tokens),
         plain_forwards=plain[0].stats.forwards,

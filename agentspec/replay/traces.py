@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -92,16 +93,18 @@ def _grouped(items: Iterable[tuple[str, Item]]) -> Iterator[tuple[str, Conversat
 
 
 def mark_repeats(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns, those of a line whose task an earlier line holds already marked as repeats.
+    """The turns, numbered, those of a line whose task an earlier line holds already marked as repeats.
 
     A task is the first user message and the tools. A line that goes on where the prompt of an earlier one stopped, as
     logs of single calls do, is the same conversation: a repeat if that one is.
     """
     marked: dict[tuple[str, str], dict[tuple[str, int], Turn]] = {}  # of each line the latest turn
+    numbers: Counter[tuple[str, int]] = Counter()
     for turn in turns:
         lines, place = marked.setdefault(_task(turn), {}), (turn.file, turn.line)
         before = lines.get(place) or next((line for line in reversed(lines.values()) if _goes_on(turn, line)), None)
-        lines[place] = replace(turn, repeat=before.repeat if before else bool(lines))
+        numbers[place] += 1
+        lines[place] = replace(turn, repeat=before.repeat if before else bool(lines), number=numbers[place])
         yield lines[place]
 
 

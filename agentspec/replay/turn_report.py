@@ -44,6 +44,7 @@ class TurnReport:
         index: Of the recorded message that was answered anew.
         category: Of the recorded message.
         repeat: Whether an earlier line holds the same task.
+        number: Which of its conversation's turns, from 1.
         prompt_tokens: Length of the prompt.
         tokens: Length of the speculative answer, end token included.
         plain_forwards: Forwards of the plain answer.
@@ -72,6 +73,7 @@ class TurnReport:
     finish_reason: str
     stats: Stats
     fixed: Mapping[int, Fixed] = field(default_factory=dict)
+    number: int = 1
 
     @property
     def forwards(self) -> int:

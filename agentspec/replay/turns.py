@@ -24,6 +24,7 @@ class Turn:
         category: What kind of answer it is.
         schema: JSON Schema that the answer was held to, if it was.
         repeat: Whether an earlier line holds the same task; see `mark_repeats`.
+        number: Which of its conversation's turns, from 1.
         answer: The recorded message, in OpenAI's form; None: a task of which no answer was recorded.
         approximate: Whether the answer is not to the character what the model wrote, such as a call whose arguments
             were recorded as an object.
@@ -42,6 +43,7 @@ class Turn:
     category: Category = Category.PROSE
     schema: Mapping[str, Any] | None = None
     repeat: bool = False
+    number: int = 1
     answer: Mapping[str, Any] | None = None
     approximate: bool = False
     tokens: tuple[int, ...] = ()

@@ -33,6 +33,7 @@ def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, ec
     assert "guesser" in shown
     assert lines[3].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
     assert lines[4].split()[:4] == ["prose", "2", "60", "4.62"]
+    assert [line.split()[:2] for line in lines if line.startswith("cats ")] == [["cats", "1"], ["cats", "2"]]
     assert lines[-1] == f"  {trace}:2: not JSON: Expecting property name enclosed in double quotes at column 2"
     assert max(map(len, lines[:-1])) <= 80
     assert "secret" not in shown
