@@ -123,9 +123,8 @@ def test_drafts_change_nothing_alone_or_in_a_batch(engine: Engine, temperature: 
     assert [essence(result) for result in batch] == expected
     assert sum(result.stats.forwards for result in alone) < sum(result.stats.forwards for result in plain)
     found = accepted([*alone, *batch])
-    # At a temperature of 1 this small model repeats no file.
-    wanted = ("grammar", "suffix", "answers") if temperature else ("grammar", "suffix", "answers", "prediction")
-    assert [source for source in wanted if not found[source]] == []
+    # What is predicted stands in the prompt too: which of both sources is credited with it depends on what was learned.
+    assert [source for source in ("grammar", "suffix", "answers") if not found[source]] == []
 
 
 @pytest.mark.parametrize("form", FORMATS)

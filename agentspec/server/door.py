@@ -51,7 +51,18 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 """Statuses that every route of an API may answer with, for the OpenAPI document."""
 
 EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "An answer", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    200: {
+        "description": "An answer",
+        "content": {
+            "text/event-stream": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+                    "required": ["data"],
+                }
+            }
+        },
+    }
 }
 """What a route answers with besides JSON, if it streams."""
 
