@@ -62,7 +62,7 @@ def read_response_format(given: object) -> OutputSchema | None:
         return _ANY_OBJECT if kind == "json_object" else None
     described = given.get("json_schema")
     schema = described.get("schema") if isinstance(described, Mapping) else None
-    if not isinstance(schema, Mapping):
+    if not isinstance(described, Mapping) or not isinstance(schema, Mapping):
         raise ConfigError(f"response_format needs its schema under json_schema.schema, and has {given!r}")
     return cast("OutputSchema", _closed(schema)) if described.get("strict") else schema
 
