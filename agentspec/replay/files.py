@@ -83,7 +83,7 @@ def _records(name: str, file: BinaryIO, is_text: Callable[[object], bool]) -> It
 
 def _document(name: str, first: bytes) -> Iterator[Record | Skipped]:
     if not first.startswith((b"{", b"[")):
-        yield Skipped(name, 1, "no format that is known: see `agentspec replay --list-formats`")
+        yield Skipped(name, 1, "no format that is known")
         return
     try:
         value = json.loads(_whole(name, LARGEST_DOCUMENT_BYTES).decode("utf-8-sig"))
