@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROWS = [
-    ["errors", "config", "segments", "segment_reader", "segmenter", "draft", "verify", "cache", "figures", "progress"],
+    "errors config segments segment_reader segmenter draft verify cache figures own_file progress".split(),
     ["grammar.base", "models.base", "places", "trace", "acceptance", "cost", "probes", "control"],
     ["grammar", "sampling", "models", "proposers"],
     ["engine"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -19,6 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agentspec.errors import ConfigError
 from agentspec.langchain.structured import read_response_format, response_format
+from agentspec.own_file import append_line, open_own
 from agentspec.replay.readers.langchain import read_message
 
 _LOG = logging.getLogger(__name__)
@@ -120,9 +120,8 @@ class TraceRecorder(BaseCallbackHandler):
     def _append(self, row: Mapping[str, Any]) -> None:
         line = json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=str).encode(errors="replace")
         try:
-            with self._lock, os.fdopen(_open(self._path), "r+b") as file:
-                torn = file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) is not None and file.read() != b"\n"
-                file.write((b"\n" if torn else b"") + line + b"\n")
+            with self._lock:
+                append_line(self._path, line)
         except OSError as error:
             self._warn(f"{self._path} can't be written, answers are not recorded: {error.strerror}")
 
@@ -136,13 +135,10 @@ def _check(path: Path) -> None:
     try:
         if path.exists() and not path.is_file():  # to open a pipe would wait for who reads it
             raise ConfigError(f"{path} is no file: name one to record to")
-        with os.fdopen(_open(path), "r+b") as file:
+        with open_own(path) as file:
+            file.seek(0)
             head = file.readline()
     except OSError as error:
         raise ConfigError(f"{path} can't be recorded to: {error.strerror}") from error
     if head.strip() and not head.startswith(b'{"trace_id":'):
         raise ConfigError(f"{path} holds something else than a trace: name another file to record to")
-
-
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)

@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from agentspec.errors import ConfigError
 from agentspec.grammar.vocabulary import Vocabulary
+from agentspec.own_file import open_own
 
 _LOG = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class AnswerFile:
 
     def _write(self, line: str) -> None:
         """Append a line of its own to a file that is this tokenizer's: another process may have made it meanwhile."""
-        with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b") as file:
+        with open_own(self.path) as file:
             file.seek(0)
             head = file.readline().decode(errors="replace")
             before = "" if head else self._head + "\n"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import Any
 
 from agentspec import __version__
 from agentspec.errors import ConfigError
 from agentspec.local.result import Result, StreamEvent
+from agentspec.own_file import append_line, open_own
 from agentspec.replay.readers.recording import NAME, VERSION
 from agentspec.server.desk import Asked, Running
 from agentspec.server.problems import Problem
@@ -81,7 +81,7 @@ class Recorder:
                 "seconds": round(seconds, 4),
             }
             row = head | row_of(running, redact=self._redact)
-            _write(self._path, json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode())
+            append_line(self._path, json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode())
         except Exception as error:  # whatever it is, it must not be worse than a line less
             if not self._warned:
                 self._warned = True
@@ -208,19 +208,6 @@ def _check(path: Path) -> None:
 def _head(path: Path) -> bytes:
     if path.exists() and not path.is_file():  # to open a pipe would wait for who reads it
         raise ConfigError(f"--record {path} is no file: name one")
-    with _open(path) as file:
+    with open_own(path) as file:
         file.seek(0)
         return file.readline()
-
-
-def _write(path: Path, line: bytes) -> None:
-    """Append a line of its own, even behind one that was torn."""
-    with _open(path) as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            line = line if file.read() == b"\n" else b"\n" + line
-        file.write(line + b"\n")
-
-
-def _open(path: Path) -> BinaryIO:
-    return open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b")
