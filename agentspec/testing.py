@@ -13,34 +13,9 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, FinishReason, Order
 from agentspec.models.base import Output, Row, TargetModel
-from agentspec.models.prefix import shared_prefix
+from agentspec.models.token_slot import TokenSlot as ScriptedSlot
 from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.verify import Outcome
-
-
-class ScriptedSlot:
-    """A slot that holds tokens and no tensors."""
-
-    def __init__(self, tokens: Sequence[int] = ()) -> None:
-        self.tokens: list[int] = list(tokens)
-
-    def sync(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Keep the shared prefix, return what is pending."""
-        keep = shared_prefix(self.tokens, list(tokens[:-1]))
-        del self.tokens[keep:]
-        return tokens[keep:]
-
-    def commit(self, row: Row, path: Sequence[int]) -> None:
-        """Keep the pending tokens and the accepted nodes."""
-        self.tokens += [*row.pending, *(row.draft.tokens[node] for node in path)]
-
-    def fork(self, length: int | None = None) -> ScriptedSlot:
-        """A copy of the first tokens."""
-        return ScriptedSlot(self.tokens[:length])
-
-    def close(self) -> None:
-        """Forget the tokens."""
-        self.tokens.clear()
 
 
 class ScriptedTarget:

@@ -19,7 +19,7 @@ from agentspec.engine.request import Event, Order
 from agentspec.errors import TraceError
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.models.base import Output, Row
-from agentspec.models.prefix import shared_prefix
+from agentspec.models.token_slot import TokenSlot
 from agentspec.places import Place
 from agentspec.proposers.answers import AnswerStore
 from agentspec.proposers.registry import build_proposer
@@ -41,31 +41,6 @@ class Recorded:
 
     order: Order
     answer: tuple[int, ...]
-
-
-class OracleSlot:
-    """A place in a cache that holds tokens and nothing else."""
-
-    def __init__(self, tokens: Sequence[int] = ()) -> None:
-        self.tokens: list[int] = list(tokens)
-
-    def sync(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Keep the common prefix; what is pending."""
-        keep = shared_prefix(self.tokens, tokens[:-1])
-        del self.tokens[keep:]
-        return tokens[keep:]
-
-    def commit(self, row: Row, path: Sequence[int]) -> None:
-        """Keep the pending tokens and the accepted nodes."""
-        self.tokens += [*row.pending, *(row.draft.tokens[node] for node in path)]
-
-    def fork(self, length: int | None = None) -> OracleSlot:
-        """A copy of the first tokens."""
-        return OracleSlot(self.tokens[:length])
-
-    def close(self) -> None:
-        """Forget them."""
-        self.tokens.clear()
 
 
 class Oracle:
@@ -91,9 +66,9 @@ class Oracle:
         """Write this answer from now on."""
         self._script, self._prompt_length = recorded.answer, len(recorded.order.prompt)
 
-    def open(self) -> OracleSlot:
+    def open(self) -> TokenSlot:
         """An empty slot."""
-        return OracleSlot()
+        return TokenSlot()
 
     def forward(self, rows: Sequence[Row]) -> Output:
         """The picks in the place of logits: a row's own, then one behind each node of its draft."""
