@@ -150,12 +150,27 @@ class MessageBuilder:
                     else:
                         self._calls[index].complete = False
 
+    @property
+    def text(self) -> str:
+        """The answer's text so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """Its thoughts so far."""
+        return "".join(self._reasoning)
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Its calls so far, in order, those that can't be run too; what can't be read as a call is none."""
+        return [ToolCall(call.id, call.name, call.arguments, call.complete) for call in self._calls]
+
     def message(self) -> Message:
         """The answer so far."""
-        calls = [ToolCall(call.id, call.name, call.arguments, call.complete) for call in self._calls]
+        calls = self.calls
         return Message(
-            "".join(self._text),
+            self.text,
             tuple(call for call in calls if call.complete),
             (*(call for call in calls if not call.complete), *self._unreadable),
-            "".join(self._reasoning),
+            self.reasoning,
         )

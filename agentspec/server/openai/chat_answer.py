@@ -13,10 +13,10 @@ from openai.types.chat.chat_completion import Choice, ChoiceLogprobs
 from openai.types.chat.chat_completion_chunk import Choice as ChunkChoice
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall, ChoiceDeltaToolCallFunction
 from openai.types.chat.chat_completion_chunk import ChoiceLogprobs as ChunkLogprobs
-from openai.types.chat.chat_completion_message_function_tool_call import ChatCompletionMessageFunctionToolCall, Function
+from openai.types.chat.chat_completion_message_function_tool_call import ChatCompletionMessageFunctionToolCall
 from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob, TopLogprob
 
-from agentspec.chat.base import BrokenCallDelta, Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentspec.chat.base import BrokenCallDelta, Delta, MessageBuilder, ReasoningDelta, TextDelta, ToolCallDelta
 from agentspec.engine.request import TokenLogprobs
 from agentspec.local.result import Result, StreamEvent
 from agentspec.server.openai.fields import usage_of
@@ -67,7 +67,7 @@ class ChatAnswer:
     def chunks(self, event: StreamEvent) -> Iterator[dict[str, Any]]:
         """What an event adds; its log-probabilities go with the first chunk, or with one of their own."""
         logprobs = self._logprobs(event.logprobs, ChunkLogprobs)
-        deltas = [_wire(delta) for delta in event.deltas]
+        deltas = [_wire(_told(delta)) for delta in event.deltas]
         wires = [delta for delta in deltas if delta is not None] or ([ChoiceDelta()] if logprobs else [])
         for place, delta in enumerate(wires):
             yield self._chunk(event.index, delta, logprobs=None if place else logprobs)
@@ -130,33 +130,25 @@ def _wire(delta: Delta) -> ChoiceDelta | None:
                 function = ChoiceDeltaToolCallFunction(name=name, arguments=arguments)
                 call = ChoiceDeltaToolCall(index=index, id=id, type="function", function=function)
             return ChoiceDelta(tool_calls=[call])
-        case BrokenCallDelta(None, text):  # nothing of it was told yet, and nothing that was written may vanish
-            return ChoiceDelta(content=text)
         case BrokenCallDelta():
             return None
 
 
 def _message(deltas: Sequence[Delta]) -> ChatCompletionMessage:
     """The message that the deltas add up to: calls that were cut off are in it, as far as they go."""
-    text, reasoning, calls = "", "", list[Function]()
-    ids: list[str] = []
-    for delta in deltas:
-        match delta:
-            case TextDelta(more) | BrokenCallDelta(None, more):
-                text += more
-            case ReasoningDelta(more):
-                reasoning += more
-            case ToolCallDelta(index, id, name, arguments):
-                if index == len(calls):
-                    ids.append(id or "")
-                    calls.append(Function(name=name or "", arguments=""))
-                calls[index].arguments += arguments
-    message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
-    if reasoning:
-        message["reasoning_content"] = reasoning
-    if calls:
+    built = MessageBuilder()
+    built.add(map(_told, deltas))
+    message: dict[str, Any] = {"role": "assistant", "content": built.text or (None if built.calls else "")}
+    message["refusal"] = None
+    if built.reasoning:
+        message["reasoning_content"] = built.reasoning
+    if built.calls:
         message["tool_calls"] = [
-            ChatCompletionMessageFunctionToolCall(id=id, type="function", function=function)
-            for id, function in zip(ids, calls, strict=True)
+            ChatCompletionMessageFunctionToolCall.model_validate(call.wire) for call in built.calls
         ]
     return ChatCompletionMessage.model_validate(message)
+
+
+def _told(delta: Delta) -> Delta:
+    """A delta as clients see it: what can't be read as a call is text, since nothing that was written may vanish."""
+    return TextDelta(delta.text) if isinstance(delta, BrokenCallDelta) and delta.index is None else delta
