@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from uuid import uuid4
 
 from openai.types.responses import (
@@ -47,6 +47,14 @@ class Place:
     index: int
     numbers: Iterator[int]
 
+    def of_item(self, item_id: str) -> dict[str, Any]:
+        """What the next event of an item says of where it belongs."""
+        return {"sequence_number": next(self.numbers), "item_id": item_id, "output_index": self.index}
+
+    def of_part(self, item_id: str) -> dict[str, Any]:
+        """Likewise, of the one part that an item's content has."""
+        return {**self.of_item(item_id), "content_index": 0}
+
 
 class OutputItem(Protocol):
     """One that is being written."""
@@ -76,10 +84,7 @@ class TextItem:
         yield _added(self.place, empty)
         yield ResponseContentPartAddedEvent(
             type="response.content_part.added",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             part=ResponseOutputText(type="output_text", text="", annotations=[], logprobs=[]),
         )
 
@@ -89,10 +94,7 @@ class TextItem:
         self.logprobs += logprobs
         return ResponseTextDeltaEvent(
             type="response.output_text.delta",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             delta=text,
             logprobs=[DeltaLogprob.model_validate(each.to_dict()) for each in logprobs],
         )
@@ -101,19 +103,13 @@ class TextItem:
         """That it is over."""
         yield ResponseTextDoneEvent(
             type="response.output_text.done",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             text=self.text,
             logprobs=[DoneLogprob.model_validate(each.to_dict()) for each in self.logprobs],
         )
         yield ResponseContentPartDoneEvent(
             type="response.content_part.done",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             part=self._part(),
         )
         yield _done(self.place, self.item(status))
@@ -142,10 +138,7 @@ class ThoughtsItem:
         yield _added(self.place, empty)
         yield ResponseContentPartAddedEvent(
             type="response.content_part.added",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             part=PartReasoningText(type="reasoning_text", text=""),
         )
 
@@ -154,10 +147,7 @@ class ThoughtsItem:
         self.text += text
         return ResponseReasoningTextDeltaEvent(
             type="response.reasoning_text.delta",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             delta=text,
         )
 
@@ -165,18 +155,12 @@ class ThoughtsItem:
         """That it is over."""
         yield ResponseReasoningTextDoneEvent(
             type="response.reasoning_text.done",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             text=self.text,
         )
         yield ResponseContentPartDoneEvent(
             type="response.content_part.done",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
-            content_index=0,
+            **self.place.of_part(self.id),
             part=DonePart(type="reasoning_text", text=self.text),
         )
         yield _done(self.place, self.item(status))
@@ -207,9 +191,7 @@ class CallItem:
         self.arguments += arguments
         return ResponseFunctionCallArgumentsDeltaEvent(
             type="response.function_call_arguments.delta",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
+            **self.place.of_item(self.id),
             delta=arguments,
         )
 
@@ -217,9 +199,7 @@ class CallItem:
         """That it is over."""
         yield ResponseFunctionCallArgumentsDoneEvent(
             type="response.function_call_arguments.done",
-            sequence_number=next(self.place.numbers),
-            item_id=self.id,
-            output_index=self.place.index,
+            **self.place.of_item(self.id),
             arguments=self.arguments,
         )
         yield _done(self.place, self.item(status))
