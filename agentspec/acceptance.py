@@ -154,14 +154,17 @@ _NOTHING = _Count()
 
 def _keys(source: str, segment: Segment, score: float, depth: int) -> tuple[Key, Key, Key, Key]:
     """From the coarsest to the finest; deep nodes share a depth, sureness is told apart by whole log odds."""
-    sure = max(-_SUREST, min(_SUREST, round(_log_odds(score))))
-    deep = min(depth, _DEEPEST)
+    sure, deep = _sureness(score), min(depth, _DEEPEST)
     return (source,), (source, segment.value), (source, segment.value, sure), (source, segment.value, sure, deep)
 
 
 def _reach_keys(segment: Segment, reach: float) -> tuple[Key, Key]:
-    sure = max(-_SUREST, min(_SUREST, round(_log_odds(reach))))
+    sure = _sureness(reach)
     return (sure,), (segment.value, sure)
+
+
+def _sureness(chance: float) -> int:
+    return max(-_SUREST, min(_SUREST, round(_log_odds(chance))))
 
 
 def _log_odds(chance: float) -> float:

@@ -14,8 +14,8 @@ from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.conversations import Message, Said, Setting
-from agentspec.replay.readers.base import name_at, object_at, object_list, objects, text_at
-from agentspec.replay.readers.messages import as_tools, assistant, call, content_of, text_of, tool_result
+from agentspec.replay.readers.base import object_at, object_list, objects, text_at
+from agentspec.replay.readers.messages import assistant, call, content_of, setting_of, text_of, tool_result
 
 BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 """Kinds of blocks that only this API has."""
@@ -36,13 +36,7 @@ def request(body: Mapping[str, Any]) -> tuple[tuple[Message, ...], Setting]:
     if system := body.get("system"):
         asked.insert(0, {"role": "system", "content": content_of(system)})
     held = object_at(object_at(body, "output_config") or {"format": body.get("output_format")}, "format")
-    schema = held.get("schema") if held.get("type") == "json_schema" else None
-    setting = Setting(
-        tools=as_tools(objects(body, "tools")),
-        schema=schema if isinstance(schema, dict) else None,
-        model=name_at(body, "model"),
-    )
-    return tuple(asked), setting
+    return tuple(asked), setting_of(body, held)
 
 
 def answer(body: Mapping[str, Any]) -> Said:

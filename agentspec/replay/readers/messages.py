@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentspec.errors import TraceError
-from agentspec.replay.conversations import Said
-from agentspec.replay.readers.base import object_at, objects
+from agentspec.replay.conversations import Said, Setting
+from agentspec.replay.readers.base import name_at, object_at, objects
 
 _TOOL_KEYS = ("name", "description", "parameters", "strict")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
@@ -82,6 +82,24 @@ def schema_of(response_format: object) -> Mapping[str, Any] | None:
     if not isinstance(schema, dict):
         raise TraceError("response_format is not of type text, json_object or json_schema with a schema")
     return schema
+
+
+def setting_of(body: Mapping[str, Any], held: Mapping[str, Any]) -> Setting:
+    """The tools and the model of a request's body, and the schema of what holds its answer.
+
+    Args:
+        body: Of the request.
+        held: A flat format, `{"type": "json_schema", "schema": ...}`; any other holds the answer to nothing.
+
+    Raises:
+        TraceError: The tools can't be used.
+    """
+    schema = held.get("schema") if held.get("type") == "json_schema" else None
+    return Setting(
+        tools=as_tools(objects(body, "tools")),
+        schema=schema if isinstance(schema, dict) else None,
+        model=name_at(body, "model"),
+    )
 
 
 def openai_said(message: Mapping[str, Any]) -> Said:

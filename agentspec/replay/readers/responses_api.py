@@ -14,8 +14,8 @@ from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.conversations import Message, Said, Setting
-from agentspec.replay.readers.base import name_at, object_at, object_list, objects, text_at
-from agentspec.replay.readers.messages import as_tools, assistant, call, content_of, text_of, tool_result
+from agentspec.replay.readers.base import object_at, object_list, objects, text_at
+from agentspec.replay.readers.messages import assistant, call, content_of, setting_of, text_of, tool_result
 
 CALLS = {
     "function_call": "arguments",
@@ -63,13 +63,7 @@ def request(body: Mapping[str, Any], history: Sequence[Message] = ()) -> tuple[t
     if not asked:
         raise TraceError("input is missing or empty")
     held = object_at(object_at(body, "text"), "format")
-    schema = held.get("schema") if held.get("type") == "json_schema" else None
-    setting = Setting(
-        tools=as_tools(objects(body, "tools")),
-        schema=schema if isinstance(schema, dict) else None,
-        model=name_at(body, "model"),
-    )
-    return tuple(asked), setting
+    return tuple(asked), setting_of(body, held)
 
 
 def answer(body: Mapping[str, Any]) -> Said:
