@@ -24,6 +24,7 @@ SETUP = (
     ".ci/run",
     "python tests/gpu/check.py",
     "python tests/load/",
+    "AGENTSPEC_TEST_MODEL=qwen2.5-coder-1.5b python -m pytest",
 )
 SERVED = "http://127.0.0.1:8000"
 
@@ -77,7 +78,10 @@ def served(smollm2: Path) -> Iterator[str]:
 
 @pytest.mark.real_model
 @pytest.mark.parametrize("block", [pytest.param(text, id=name) for name, text in blocks("python")])
-def test_python_blocks_run(block: str, default_model: None, request: pytest.FixtureRequest) -> None:
+def test_python_blocks_run(
+    block: str, default_model: None, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     if SERVED in block:
         block = block.replace(SERVED, request.getfixturevalue("served"))
     exec(compile(block, "README.md", "exec"), {})

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from agentspec import __version__
-from agentspec.cli import bench, demo, env, explain, generate, models, replay, serve
+from agentspec.cli import bench, convert, demo, env, explain, generate, models, replay, serve
 from agentspec.cli.console import Command, Group, err, out, print_error
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("generate", cls=Command)(generate.generate)
 app.command("serve", cls=Command)(serve.serve)
 app.command("explain", cls=Command)(explain.explain)
 app.command("replay", cls=Command)(replay.replay)
+app.command("convert", cls=Command)(convert.convert)
 app.command("bench", cls=Command)(bench.bench)
 app.add_typer(models.app, name="models")
 app.command("env", cls=Command)(env.env)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
+Strict = Annotated[bool, typer.Option("--strict", help="Fail (exit 2) where a record can't be used.")]
+
 Model = Annotated[
     str | None,
     typer.Option(

@@ -10,27 +10,41 @@ import typer
 from rich.text import Text
 
 from agentspec.cli.console import err, new_table, out, print_json
-from agentspec.cli.options import DraftModel, Json, Model
+from agentspec.cli.options import DraftModel, Json, Model, Strict
 from agentspec.errors import ConfigError, TraceError
 from agentspec.progress import progress_bar
 from agentspec.replay.categories import Category
 from agentspec.replay.report import Report, disturbed, headline
 from agentspec.replay.traces import read_traces, select
 from agentspec.replay.turn_report import TurnReport
+from agentspec.replay.turns import Skipped
 
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
     from agentspec.replay.budgets import BudgetSwitch
 
 _MOST_NODES = 64
+_LOSSY = "approximate: their recorded answers are not to the character what the model wrote"
 MaxTokens = Annotated[int, typer.Option("--max-tokens", metavar="N", help="The most tokens of an answer.")]
 
 
+def _list_formats(wanted: bool) -> None:
+    if not wanted:
+        return
+    from agentspec.replay.formats import FORMATS
+
+    table = new_table("format", "what it is", "how it is recognised")
+    for each in FORMATS:
+        table.add_row(each.name, each.what, Text(each.sign))
+    out.print(table)
+    raise typer.Exit
+
+
 def replay(
-    traces: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON lines of recorded rows.")],
+    traces: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Traces; see --list-formats.")],
     model: Model = None,
     draft: DraftModel = None,
-    turns: Annotated[int | None, typer.Option(metavar="N", help="The most turns of each line, its first.")] = None,
+    turns: Annotated[int | None, typer.Option(metavar="N", help="The most of each conversation, its first.")] = None,
     each: Annotated[int | None, typer.Option(metavar="N", help="The most turns of each category.")] = None,
     category: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help=f"Only these: {', '.join(Category)}; repeatable.")
@@ -46,12 +60,19 @@ def replay(
     history: Annotated[
         bool, typer.Option("--history", help="Keep what earlier turns' answers taught; default: each turn alone.")
     ] = False,
+    list_formats: Annotated[
+        bool, typer.Option("--list-formats", is_eager=True, callback=_list_formats, help="What traces can be.")
+    ] = False,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Answer recorded turns twice, plain and speculative, and compare."""
     _check({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}, budget or (), tool_choice)
     categories = [_category(name) for name in category or ()]
-    recording = select(read_traces(traces, turns=turns), categories=categories, each=each)
+    read = read_traces(traces, turns=turns)
+    if strict:
+        _refuse(read.skipped)
+    recording = select(read, categories=categories, each=each)
     from agentspec.replay import live
 
     engine, switch = _load(model, draft, sorted(set(budget or ())))
@@ -70,6 +91,14 @@ def replay(
     else:
         print_report(report)
     finish(report)
+    if strict:
+        _refuse(report.skipped)
+
+
+def _refuse(skipped: Sequence[Skipped]) -> None:
+    if skipped:
+        first = skipped[0]
+        raise TraceError(f"--strict: {len(skipped)} skipped; the first: {first.file}:{first.line}: {first.reason}")
 
 
 def _check(counts: Mapping[str, int | None], budgets: Sequence[int], tool_choice: str) -> None:
@@ -136,6 +165,8 @@ def print_report(report: Report) -> None:
             f"{total['seconds']:.1f} s, plain {total['plain_seconds']:.1f} s; prompts read once for both in "
             f"{total['prefill_seconds']:.1f} s"
         )
+        if total["approximate"]:
+            out.print(f"{total['approximate']} of {total['turns']} turns are {_LOSSY}")
         _print_categories(report.by_category(), "category")
         _print_budgets(report)
         if total["repeats"]:

@@ -112,7 +112,7 @@ class Conversation:
 
     @property
     def row(self) -> dict[str, Any]:
-        """As the reader of conversations reads it."""
+        """As `agentspec convert` writes it and the reader of conversations reads it."""
         row: dict[str, Any] = {"trace_id": self.trace_id, "model": self.setting.model}
         row |= {"tools": list(self.setting.tools), "messages": list(self.messages), "targets": list(self.targets)}
         if self.setting.schema is not None:

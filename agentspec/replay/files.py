@@ -83,10 +83,11 @@ def _records(name: str, file: BinaryIO, is_text: Callable[[object], bool]) -> It
 
 def _document(name: str, first: bytes) -> Iterator[Record | Skipped]:
     if not first.startswith((b"{", b"[")):
-        yield Skipped(name, 1, "no format that is known")
+        yield Skipped(name, 1, "no format that is known: see `agentspec replay --list-formats`")
         return
+    text = _whole(name, LARGEST_DOCUMENT_BYTES)
     try:
-        value = json.loads(_whole(name, LARGEST_DOCUMENT_BYTES).decode("utf-8-sig"))
+        value = json.loads(text.decode("utf-8-sig"))
     except UnicodeDecodeError:
         yield Skipped(name, 0, "not UTF-8")
     except json.JSONDecodeError as error:

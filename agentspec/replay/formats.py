@@ -65,7 +65,7 @@ FORMATS: tuple[Format, ...] = (
 )
 """In the order in which they are asked whether a record is theirs."""
 
-UNKNOWN = "not a record of a format that is known"
+UNKNOWN = "not a record of a format that is known: see `agentspec replay --list-formats`"
 
 
 def read_file(name: str) -> Iterator[tuple[str, Item]]:

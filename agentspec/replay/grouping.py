@@ -9,9 +9,6 @@ from typing import Any
 
 from agentspec.replay.conversations import Call, Conversation, Message, Said, Transcript
 
-MOST_CHARS = 64 * 2**20
-"""Of all conversations that may still go on: beyond it the one that did so longest ago is taken as ended."""
-
 
 class Grouper:
     """Groups calls: one whose request begins with all of another's, its answer included, is of the same conversation.
@@ -22,9 +19,13 @@ class Grouper:
 
     The clients of APIs write a message again in other white space, and leave thoughts out: such messages count as the
     same, and the conversation has the one that the model wrote.
+
+    Args:
+        most_chars: Of all conversations that may still go on: beyond it the one that did so longest ago is taken as
+            ended.
     """
 
-    def __init__(self, most_chars: int = MOST_CHARS) -> None:
+    def __init__(self, most_chars: int) -> None:
         self._most_chars = most_chars
         self._chars = 0
         self._open: dict[_Open, None] = {}  # the one that went on last is last

@@ -177,6 +177,7 @@ def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> Tur
             for mode, results in found.items()
             if isinstance(mode, int)
         },
+        approximate=turn.approximate,
     )
 
 

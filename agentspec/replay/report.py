@@ -39,6 +39,7 @@ class Report:
         return summed(self.turns) | {
             "skipped": len(self.skipped),
             "repeats": sum(turn.repeat for turn in self.turns),
+            "approximate": sum(turn.approximate for turn in self.turns),
             "prefill_seconds": round(sum(turn.prefill_seconds for turn in self.turns), 4),
         }
 

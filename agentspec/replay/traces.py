@@ -19,6 +19,9 @@ from agentspec.replay.grouping import Grouper
 from agentspec.replay.readers.base import Item, Record
 from agentspec.replay.turns import Recording, Skipped, Turn
 
+MOST_CHARS = 64 * 2**20
+"""Of calls of which a conversation may still be made."""
+
 DEMO = Path(__file__).with_name("coding_agent.jsonl")
 """A short conversation of a coding agent, written for `agentspec demo`."""
 
@@ -49,6 +52,8 @@ def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = Non
     skipped.sort(key=lambda each: (order[each.file], each.line))
     if not found:
         first = f"; the first: {skipped[0].file}:{skipped[0].line}: {skipped[0].reason}" if skipped else ""
+        if skipped and skipped[0].reason.startswith("not JSON"):
+            first += "; what a trace can be is in `agentspec replay --list-formats`"
         raise TraceError(f"no turn can be read from {len(files)} trace file(s){first}")
     found.sort(key=lambda each: (order[each.file], each.line))
     return Recording(tuple(mark_repeats(found)), tuple(skipped))
@@ -86,7 +91,7 @@ def _grouped(items: Iterable[tuple[str, Item]]) -> Iterator[tuple[str, Conversat
         if not isinstance(item, Call):
             yield name, item
             continue
-        grouper = groupers.setdefault(name, Grouper())
+        grouper = groupers.setdefault(name, Grouper(MOST_CHARS))
         yield from ((name, conversation) for conversation in grouper.add(item))
     for name, grouper in groupers.items():
         yield from ((name, conversation) for conversation in grouper.finish())
@@ -98,14 +103,19 @@ def mark_repeats(turns: Iterable[Turn]) -> Iterator[Turn]:
     A task is the first user message and the tools. A line that goes on where the prompt of an earlier one stopped, as
     logs of single calls do, is the same conversation: a repeat if that one is.
     """
-    marked: dict[tuple[str, str], dict[tuple[str, int], Turn]] = {}  # of each line the latest turn
-    numbers: Counter[tuple[str, int]] = Counter()
+    marked: dict[tuple[str, str], dict[tuple[str, int, str], Turn]] = {}  # of each line the latest turn
+    numbers: Counter[tuple[str, int, str]] = Counter()
     for turn in turns:
-        lines, place = marked.setdefault(_task(turn), {}), (turn.file, turn.line)
+        lines, place = marked.setdefault(_task(turn), {}), _place(turn)
         before = lines.get(place) or next((line for line in reversed(lines.values()) if _goes_on(turn, line)), None)
         numbers[place] += 1
         lines[place] = replace(turn, repeat=before.repeat if before else bool(lines), number=numbers[place])
         yield lines[place]
+
+
+def _place(turn: Turn) -> tuple[str, int, str]:
+    """What tells conversations apart: a record may hold several."""
+    return turn.file, turn.line, turn.trace_id
 
 
 def _goes_on(turn: Turn, earlier: Turn) -> bool:
@@ -134,10 +144,10 @@ def select(recording: Recording, *, categories: Sequence[Category] = (), each: i
 
 
 def _bounded(turns: Sequence[Turn], each: int) -> list[Turn]:
-    seen: dict[tuple[str, int, Category], int] = {}
+    seen: dict[tuple[tuple[str, int, str], Category], int] = {}
     by_category: dict[Category, list[tuple[int, int]]] = {}
     for place, turn in enumerate(turns):
-        key = (turn.file, turn.line, turn.category)
+        key = (_place(turn), turn.category)
         seen[key] = seen.get(key, 0) + 1
         by_category.setdefault(turn.category, []).append((seen[key], place))
     kept = sorted(place for ranked in by_category.values() for _, place in sorted(ranked)[:each])

@@ -56,6 +56,7 @@ class TurnReport:
         finish_reason: Of the speculative answer.
         stats: Of the speculative answer.
         fixed: Answers with fixed budgets, by budget.
+        approximate: Whether the recorded message is not to the character what its model wrote.
     """
 
     trace_id: str
@@ -74,6 +75,7 @@ class TurnReport:
     stats: Stats
     fixed: Mapping[int, Fixed] = field(default_factory=dict)
     number: int = 1
+    approximate: bool = False
 
     @property
     def forwards(self) -> int:
@@ -89,6 +91,7 @@ class TurnReport:
             "index": self.index,
             "category": self.category.value,
             "repeat": self.repeat,
+            "approximate": self.approximate,
             "prompt_tokens": self.prompt_tokens,
             "tokens": self.tokens,
             "forwards": self.forwards,

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,7 @@ def test_json_has_the_shape_that_the_issue_names(shell, echo, trace):
         "index": 1,
         "category": "prose",
         "repeat": False,
+        "approximate": False,
         "prompt_tokens": turn["prompt_tokens"],
         "tokens": 26,
         "forwards": 6,
@@ -119,6 +121,11 @@ def test_an_interrupt_leaves_the_report_of_what_is_done(shell, echo, trace, monk
     [
         (None, "trace file {file} can't be read: No such file or directory"),
         ("", "no turn can be read from 1 trace file(s); the first: {file}:0: the file is empty"),
+        (
+            "[tool]\n",
+            "no turn can be read from 1 trace file(s); the first: {file}:1: not JSON: Expecting value at column 2; "
+            "what a trace can be is in `agentspec replay --list-formats`",
+        ),
         ("7\n", "no turn can be read from 1 trace file(s); the first: {file}:1: not a JSON object"),
     ],
 )
@@ -155,6 +162,44 @@ def test_repeats_are_told_apart(shell, echo, tmp_path):
     assert lines[4].split()[:2] == ["prose", "4"]
     assert lines[6].startswith("without 2 repeats")
     assert lines[7].split()[:2] == ["prose", "2"]
+
+
+def test_strict_refuses_what_can_not_be_used_before_a_model_is_loaded(shell, echo, trace):
+    message = f"error: --strict: 1 skipped; the first: {trace}:2: not JSON: Expecting property name"
+
+    code, shown, told = shell("replay", "--strict", trace)
+    assert (code, shown, echo) == (2, "", [])
+    assert told.startswith(message)
+
+
+def test_strict_fails_where_a_turn_can_not_be_asked(shell, echo, tmp_path):
+    file = tmp_path / "trace.jsonl"
+    file.write_text(f"{json.dumps({**ROW, 'tools': [{'type': 'other'}]})}\n{json.dumps(ROW)}\n")
+
+    assert shell("replay", str(file))[0] == 0
+    code, shown, told = shell("replay", "--strict", str(file))
+    assert (code, told.startswith(f"error: --strict: 2 skipped; the first: {file}:1: tools[0]")) == (2, True)
+    assert shown.splitlines()[0].endswith("identical")
+
+
+def test_the_formats_are_listed_without_a_file_or_a_model(shell, echo):
+    code, shown, told = shell("replay", "--list-formats")
+
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert (code, told, echo) == (0, "", [])
+    assert lines[0].split() == ["format", "what", "it", "is", "how", "it", "is", "recognised"]
+    assert lines[1].startswith("recording")
+    assert max(map(len, lines)) <= 80
+
+
+def test_other_formats_are_replayed_and_approximate_turns_are_told(shell, echo):
+    fixture = str(Path(__file__).parent.parent / "replay" / "fixtures" / "adk.json")
+
+    lines = shell("replay", fixture)[1].splitlines()
+    assert (
+        lines[2] == "1 of 2 turns are approximate: their recorded answers are not to the character what the model wrote"
+    )
+    assert json.loads(shell("replay", "--json", fixture)[1])["total"]["approximate"] == 1
 
 
 @pytest.mark.real_model

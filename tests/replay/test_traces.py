@@ -53,7 +53,7 @@ def test_targets_choose_the_messages_and_the_limit_takes_the_first_of_each_line(
         (b"[]", "not a JSON object"),
         (
             {"trace_id": "t"},
-            "not a record of a format that is known",
+            "not a record of a format that is known: see `agentspec replay --list-formats`",
         ),
         ({"messages": []}, "messages is missing or empty"),
         ({"messages": "hello"}, "messages is not a list"),

@@ -24,7 +24,7 @@ _FORGET = frozenset({"/clear", "/reset"})
 
 def read(record: Record) -> Iterator[Item]:
     """The conversations of one file."""
-    lines = record.value.split("\n")
+    lines = record.value.replace("\r\n", "\n").split("\n")
     end = "  " if any(line.startswith("> ") and line.endswith("  ") for line in lines) else ""  # or an editor cut them
     transcript, first, found = Transcript(), 1, 0
     model = _MODEL.search(record.value)

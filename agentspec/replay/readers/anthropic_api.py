@@ -17,10 +17,15 @@ from agentspec.replay.conversations import Message, Said, Setting
 from agentspec.replay.readers.base import object_at, object_list, objects, text_at
 from agentspec.replay.readers.messages import assistant, call, content_of, setting_of, text_of, tool_result
 
-BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
-"""Kinds of blocks that only this API has."""
-
+_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})  # that only this API has
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+def has_blocks(message: object) -> bool:
+    """Whether a value is a message with a block that only this API has."""
+    content = message.get("content") if isinstance(message, dict) else None
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, dict) and str(part.get("type")) in _BLOCKS for part in parts)
 
 
 def request(body: Mapping[str, Any]) -> tuple[tuple[Message, ...], Setting]:

@@ -6,10 +6,9 @@ Source: Anthropic's API reference, Messages; see `anthropic_api`. Every assistan
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from agentspec.replay.conversations import Said, Transcript
-from agentspec.replay.readers.anthropic_api import BLOCKS, read_message, request
+from agentspec.replay.readers.anthropic_api import has_blocks, read_message, request
 from agentspec.replay.readers.base import Format, Item, Record, name_at, objects, rows
 
 
@@ -34,12 +33,7 @@ def _recognises(value: object) -> bool:
         return False
     tools = value.get("tools")
     described = isinstance(tools, list) and any(isinstance(tool, dict) and "input_schema" in tool for tool in tools)
-    return "system" in value or described or any(map(_has_blocks, value["messages"]))
-
-
-def _has_blocks(message: Any) -> bool:  # noqa: ANN401
-    content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, list) and any(isinstance(part, dict) and part.get("type") in BLOCKS for part in content)
+    return "system" in value or described or any(map(has_blocks, value["messages"]))
 
 
 FORMAT = Format(

@@ -22,9 +22,7 @@ def read_any(message: Mapping[str, Any]) -> list[Said]:
         return [langchain.read_message(message)]
     if isinstance(message.get("parts"), list):
         return genai_parts.read_message(message)
-    content = message.get("content")
-    kinds = {part.get("type") for part in content if isinstance(part, dict)} if isinstance(content, list) else set()
-    if kinds & anthropic_api.BLOCKS:
+    if anthropic_api.has_blocks(message):
         return anthropic_api.read_message(message)
     if not isinstance(message.get("role"), str):
         raise TraceError("a message has no role")

@@ -82,7 +82,7 @@ def _ids(row: Mapping[str, Any]) -> dict[int, Ids]:
 
 FORMAT = Format(
     "conversation",
-    "messages in OpenAI's form: our own rows, datasets, harnesses",
+    "messages in OpenAI's form: our own rows, datasets, harnesses; what `agentspec convert` writes",
     "messages",
     lambda value: isinstance(value, dict) and "messages" in value,
     rows(read),

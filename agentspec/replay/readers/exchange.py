@@ -48,8 +48,15 @@ class Exchanges:
         messages, setting, said = self._read(request, _body(answer))
         messages, said = _without_prefill(messages, said)
         return [
-            Call(file=record.file, line=record.line, trace_id=trace_id, messages=messages, answer=each, setting=setting)
-            for each in said
+            Call(
+                file=record.file,
+                line=record.line,
+                trace_id=f"{trace_id} choice {place}" if place > 1 else trace_id,
+                messages=messages,
+                answer=each,
+                setting=setting,
+            )
+            for place, each in enumerate(said, 1)
         ]
 
     def _read(

@@ -40,7 +40,7 @@ def read(
     if not wrote:
         asked, wrote = _events(events)
     if not wrote:
-        if attributes.get("gen_ai.operation.name") in _OPERATIONS:
+        if name_at(attributes, "gen_ai.operation.name") in _OPERATIONS:
             raise TraceError("the span of a model's call has no messages: its tracer left them out")
         return None
     system = parsed(attributes.get("gen_ai.system_instructions"))

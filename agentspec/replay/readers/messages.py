@@ -109,8 +109,10 @@ def openai_said(message: Mapping[str, Any]) -> Said:
     object a text: approximate.
 
     Raises:
-        TraceError: Its calls are of another form.
+        TraceError: Its content or its calls are of another form.
     """
+    if not isinstance(message.get("content"), str | list | None):
+        raise TraceError("a message's content is neither a text nor a list of parts")
     if message.get("role") == "function":
         return Said({**message, "role": "tool", "tool_call_id": ""})
     legacy = object_at(message, "function_call")

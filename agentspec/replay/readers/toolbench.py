@@ -36,19 +36,20 @@ def read(record: Record) -> Iterator[Item]:
         others = [*branches[place + 1 :], *seen]
         if messages in seen or any(_begins(messages, other) for other in others):
             continue
-        yield from _branch(record, messages, max((_shared(messages, one) for one in seen), default=0), tools)
+        name = name_at(record.value, "query_id", "id") or f"line {record.line}"
+        name += f" branch {len(seen) + 1}" if seen else ""
+        shared = max((_shared(messages, one) for one in seen), default=0)
+        branch, setting = _branch(messages, shared), Setting(tools=tools)
+        yield from branch.conversation(record.file, record.line, name, setting=setting)
         seen.append(messages)
 
 
-def _branch(
-    record: Record, messages: list[dict[str, Any]], shared: int, tools: tuple[dict[str, Any], ...]
-) -> Iterator[Item]:
-    """The conversation of a branch; what it shares with an earlier one is prompt only."""
+def _branch(messages: list[dict[str, Any]], shared: int) -> Transcript:
+    """A branch; what it shares with an earlier one is prompt only."""
     transcript = Transcript()
     transcript.extend([openai_said(message) for message in messages[:shared]], target=False)
     transcript.extend([openai_said(message) for message in messages[shared:]])
-    name = name_at(record.value, "query_id", "id") or f"line {record.line}"
-    yield from transcript.conversation(record.file, record.line, name, setting=Setting(tools=tools))
+    return transcript
 
 
 def _begins(messages: list[dict[str, Any]], other: list[dict[str, Any]]) -> bool:
