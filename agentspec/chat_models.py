@@ -36,8 +36,9 @@ class ChatAgentSpec(ChatSettings):
 
     Making one loads nothing. The first call loads the engine, and models with the same settings share it, as `batch`
     and threads do: calls that overlap share forwards. What a call is given overrides the field of that name, and a
-    name that is unknown is refused, here and in calls. Calls also take `regex` and `lark`, to which the answer is
-    held, and `response_format`, as OpenAI has it.
+    name that is unknown is refused, here and in calls. Calls also take `response_format`, as OpenAI has it, `regex` and
+    `lark`, to which the answer is held, `json_whitespace`, and `prediction`: a text that the answer may resemble, such
+    as the file that is to be changed, which makes it faster and changes nothing.
 
     A call that was cut off by `max_tokens` is in `invalid_tool_calls`, and `response_metadata["finish_reason"]` is
     "length". A model's thoughts are in `additional_kwargs["reasoning_content"]`. `response_metadata["agentspec"]` tells
@@ -54,6 +55,8 @@ class ChatAgentSpec(ChatSettings):
         temperature, max_tokens, stop, seed, top_p, top_k, min_p: See `SamplingParams`, and so for the rest there.
         logprobs: With each token its log-probability; a number: also those of so many likeliest tokens, 0 to 20. They
             are in `response_metadata["logprobs"]["content"]`, each with the token's text, bytes and id.
+        caller: Whose requests these are, where one engine serves several: drafts for one caller never show, by how fast
+            they come true, what others were answered.
         timeout: Seconds for one answer, from when the engine is loaded; then it is cancelled with an `EngineError`.
         streaming: Whether `invoke` streams too, for callbacks that want each token.
         max_retries, api_key: Taken from code that sets them for every provider. There is no network here: nothing to
@@ -183,7 +186,7 @@ class ChatAgentSpec(ChatSettings):
     def _read(self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]) -> Call:
         """One call, checked before the engine is loaded for it."""
         given = read_names(given if stop is None else {**given, "stop": stop})
-        params, options = self._params(given), read_options(given, speculate=self.speculate)
+        params, options = self._params(given), read_options(given, speculate=self.speculate, caller=self.caller)
         prompt, timeout = openai_messages(messages), read_timeout(given.get("timeout", self.timeout))
         return Call(self._engine(given), given.get("model") or self._model_name, prompt, params, options, timeout)
 

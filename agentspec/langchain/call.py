@@ -23,7 +23,9 @@ SAMPLING = tuple(field.name for field in fields(SamplingParams))
 
 _HELD_TO = ("json_schema", "regex", "lark", "response_format")
 _TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
-_GIVEN = (*SAMPLING, "model", "draft_model", "speculate", "timeout", *_TOOLS, *_HELD_TO)
+_LAYOUT = ("json_whitespace",)
+_DRAFTING = ("speculate", "caller", "prediction")
+_GIVEN = (*SAMPLING, "model", "draft_model", "timeout", *_DRAFTING, *_TOOLS, *_HELD_TO, *_LAYOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +111,38 @@ def read_sampling(values: Mapping[str, Any]) -> SamplingParams:
     return SamplingParams.of(read)
 
 
-def read_options(given: Mapping[str, Any], *, speculate: bool) -> Options:
+def read_options(given: Mapping[str, Any], *, speculate: bool, caller: str) -> Options:
     """The engine's options.
+
+    Args:
+        given: What the call was given by name.
+        speculate: The model's own setting.
+        caller: The model's own.
 
     Raises:
         ConfigError: They contradict each other.
     """
-    options = {name: given[name] for name in (*_HELD_TO, *_TOOLS) if given.get(name) is not None}
+    options = {name: given[name] for name in (*_HELD_TO, *_TOOLS, *_LAYOUT) if given.get(name) is not None}
     tools = options["tools"] = openai_tools(options.get("tools", ()))
     options["tool_choice"] = read_tool_choice(options.get("tool_choice"), tools)
     if "response_format" in options:
         if "json_schema" in options:
             raise ConfigError("the answer can be held to json_schema or response_format, not both: leave one out")
         options["json_schema"] = read_response_format(options.pop("response_format"))
-    options["speculate"] = given.get("speculate", speculate)
+    options["speculate"], options["caller"] = given.get("speculate", speculate), given.get("caller", caller)
+    if given.get("prediction") is not None:
+        options["prediction"] = _prediction(given["prediction"])
     return cast("Options", options)
+
+
+def _prediction(given: object) -> str:
+    """The text that the answer may resemble: as it is, or in OpenAI's object."""
+    content = given.get("content") if isinstance(given, Mapping) else given
+    parts = [content] if isinstance(content, str) else content
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts or ()]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f'prediction must be a text, or {{"type": "content", "content": TEXT}}, not {given!r}')
+    return "".join(texts)
 
 
 def read_timeout(timeout: object) -> float | None:

@@ -63,6 +63,7 @@ class ChatSettings(BaseChatModel):
     n: int = 1
     logprobs: bool | int | None = None
 
+    caller: str = ""
     timeout: float | None = Field(default=None, gt=0)
     streaming: bool = False
     max_retries: int | None = Field(default=None, ge=0)

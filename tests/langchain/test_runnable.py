@@ -14,6 +14,7 @@ from langchain_core.runnables import ConfigurableField
 
 from agentspec import ChatAgentSpec
 from agentspec.chat.base import BrokenCallDelta, ToolCallDelta
+from agentspec.errors import ConfigError
 from agentspec.langchain.answers import Answer
 from agentspec.langchain.messages import openai_messages
 from agentspec.local.result import StreamEvent
@@ -97,6 +98,35 @@ def test_a_call_that_is_none_does_not_run_into_the_next_one() -> None:
     (chunk,) = answer.more(StreamEvent("", deltas, ()))
     assert [call["name"] for call in chunk.message.tool_calls] == ["clock"]
     assert [call["args"][:11] for call in chunk.message.invalid_tool_calls] == ['{"name": 5}']
+
+
+def test_what_one_caller_was_answered_is_not_drafted_for_another() -> None:
+    def accepted(answer: AIMessage) -> int:
+        return answer.response_metadata["agentspec"]["accepted"].get("answers", 0)
+
+    with scripted_engine("the quick brown fox jumps") as engine:
+        model = ChatAgentSpec(engine=engine, caller="ann")
+        assert accepted(model.invoke("one")) == 0
+        assert accepted(model.invoke("two", caller="bob")) == 0
+        assert accepted(model.invoke("three")) > 10
+
+
+@pytest.mark.parametrize("given", ["text", "openai", "parts"])
+def test_a_prediction_is_drafted(given: str) -> None:
+    text = "the quick brown fox jumps"
+    parts = [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}]
+    forms = {
+        "text": text,
+        "openai": {"type": "content", "content": text},
+        "parts": {"type": "content", "content": parts},
+    }
+    with scripted_engine(text) as engine:
+        model = ChatAgentSpec(engine=engine)
+        answer = model.invoke("hi", prediction=forms[given])
+        with pytest.raises(ConfigError, match="prediction must be a text"):
+            model.invoke("hi", prediction={"type": "content"})
+    assert answer.content == text
+    assert answer.response_metadata["agentspec"]["accepted"]["prediction"] > 10
 
 
 async def test_callbacks_hear_tokens_and_the_end_in_async_too() -> None:
