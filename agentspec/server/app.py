@@ -23,7 +23,7 @@ from agentspec.server.anthropic import messages
 from agentspec.server.anthropic import wire as anthropic_wire
 from agentspec.server.desk import Desk, Watcher
 from agentspec.server.door import PROBLEMS, Door, desk_for
-from agentspec.server.limits import BodyLimit
+from agentspec.server.limits import BodyLimit, ReadingLimit
 from agentspec.server.metrics import Metrics
 from agentspec.server.metrics import router as metrics_router
 from agentspec.server.openai import chat, completions, responses
@@ -71,6 +71,7 @@ def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: 
     _add_handlers(app)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(Door, settings=settings)
+    app.add_middleware(ReadingLimit, seconds=settings.request_timeout_s)
     if settings.cors:
         app.add_middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["*"], allow_headers=["*"])
     return app

@@ -12,7 +12,7 @@ from uuid import uuid4
 from agentspec.config import SamplingParams
 from agentspec.local.ask import Options, Prompt
 from agentspec.local.result import Result, StreamEvent
-from agentspec.server.problems import GONE, Problem, problem_of
+from agentspec.server.problems import GONE, Problem, bad_request, problem_of
 from agentspec.server.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -94,15 +94,25 @@ class Desk:
         """Answers that the engine works on."""
         return min(self._inside, self._max_running)
 
+    def check_room(self, answers: int, param: str) -> None:
+        """Refuse a request that no waiting would help.
+
+        Raises:
+            Problem: It has more answers than may run and wait here.
+        """
+        if answers > self._room:
+            raise bad_request(f"{answers} answers are more than may run and wait here, {self._room}", param)
+
     async def start(self, asked: Asked) -> Answering:
         """Start a request, or refuse it before anything is written.
 
         Raises:
-            Problem: The queue is full, or the request can't be used.
+            Problem: The queue is full or too short, or the request can't be used.
         """
         answers = asked.params.n
         if answers > self.settings.max_answers:
-            raise Problem(400, f"n is {answers}, at most {self.settings.max_answers} may be", param="n")
+            raise bad_request(f"n is {answers}, at most {self.settings.max_answers} may be", "n")
+        self.check_room(answers, "n")
         if self._inside + answers > self._room:
             message = f"the queue is full: {self._inside} answers are running or waiting; try again later"
             raise Problem(429, message, "rate_limit_error", code="queue_full", retry_after_s=1 + self.waiting)

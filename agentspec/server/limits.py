@@ -1,12 +1,14 @@
-"""What is refused for its size, before it costs anything."""
+"""What is refused for its size, before it costs anything, and clients that take no answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentspec.server.problems import bad_request
@@ -62,3 +64,33 @@ class BodyLimit:
             return message
 
         await self._app(scope, limited, send)
+
+
+class ReadingLimit:
+    """Treats a client that stays, but takes nothing of its answer for too long, as one that went away."""
+
+    def __init__(self, app: ASGIApp, *, seconds: float) -> None:
+        self._app = app
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        stuck = False
+
+        async def limited(message: Message) -> None:
+            nonlocal stuck
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await send(message)
+            except TimeoutError:
+                stuck = True
+                raise ClientDisconnect from None
+
+        try:
+            await self._app(scope, receive, limited)
+        except ClientDisconnect:
+            if not stuck:
+                raise

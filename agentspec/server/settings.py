@@ -20,7 +20,8 @@ class ServerSettings:
         api_key: That clients must show, as `Authorization: Bearer KEY` or `x-api-key: KEY`; None: none.
         max_queue: How many answers may wait beside those that run; one more is refused with 429.
         cors: Origins whose pages may call the endpoint; "*": all.
-        request_timeout_s: Seconds for a whole request; then it is cancelled.
+        request_timeout_s: Seconds for a whole request; then it is cancelled. So it is where its client takes nothing
+            of the answer for that long.
         grace_s: Seconds that running requests have to finish once the server is told to stop.
         max_body_bytes: Of a request.
         max_messages: Of a conversation.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from engine_doubles import ScriptedEngine
 from openai import APIError, OpenAI
 
 from agentspec.models.base import Output, Row
+from agentspec.server.limits import ReadingLimit
+from agentspec.server.sse import stream
 
 ROUND_S = 0.03
 LONG = "abcdefgh" * 500  # 500 rounds or more: no test waits for its end
@@ -104,6 +107,38 @@ def test_one_more_than_the_queue_holds_is_told_when_to_come_back(serve, slow):
             assert answer.json()["error"]["code"] == "queue_full"
     assert soon(lambda: is_idle(endpoint))
     assert endpoint.post(CHAT, {"messages": [{"role": "user", "content": "short"}]}).status_code == 200
+
+
+def test_more_answers_than_may_ever_be_in_are_refused_for_good(serve, slow):
+    endpoint = serve(slow, max_running=1, max_queue=1)
+    assert endpoint.post(CHAT, {"messages": HI, "n": 3}).json()["error"]["param"] == "n"
+    prompts = endpoint.post("/v1/completions", {"prompt": ["short"] * 3})
+    assert (prompts.status_code, prompts.json()["error"]["param"]) == (400, "prompt")
+
+
+async def test_a_client_that_takes_nothing_of_its_answer_counts_as_gone():
+    closed = []
+
+    async def parts():
+        try:
+            while True:
+                yield b"data: 1\n\n"
+        finally:
+            closed.append(True)
+
+    async def answer(scope, receive, send):
+        await (await stream(parts()))(scope, receive, send)
+
+    async def receive():
+        await asyncio.sleep(3600)
+
+    async def send(message):
+        if message.get("body"):
+            await asyncio.sleep(3600)
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
+    await asyncio.wait_for(ReadingLimit(answer, seconds=0.05)(scope, receive, send), 5)
+    assert closed == [True]
 
 
 def test_a_request_that_takes_too_long_to_read_ends_at_its_deadline(serve, monkeypatch):

@@ -69,6 +69,7 @@ async def _chunks(desk: Desk, asks: Sequence[Asked], answer: CompletionAnswer, *
 @asynccontextmanager
 async def _started(desk: Desk, asks: Sequence[Asked]) -> AsyncIterator[list[Answering]]:
     """The answers to all prompts, which run together; if one can't be started, none is."""
+    desk.check_room(sum(ask.params.n for ask in asks), "prompt")
     async with AsyncExitStack() as stack:
         answerings = []
         for ask in asks:
