@@ -1,4 +1,4 @@
-"""An agent of openai-agents with two tools and a last one that ends it: python examples/13_openai_agents.py."""
+"""An agent of openai-agents with two tools and a last one, over both APIs: python examples/13_openai_agents.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from agents import Agent, ModelSettings, RunContextWrapper, Runner, StopAtTools, function_tool, set_tracing_disabled
 from agents.agent import AgentBase
+from agents.models.interface import Model
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
+from agents.models.openai_responses import OpenAIResponsesModel
 from openai import AsyncOpenAI
 from served import MODEL, City, endpoint, get_time, get_weather
 
@@ -48,24 +50,29 @@ def report(city: City, rain: bool) -> str:
     return f"It {'rains' if rain else 'is dry'} in {city}."
 
 
+async def forecast(model: Model) -> None:
+    agent = Agent[Notes](
+        name="forecaster",
+        instructions="Use the tools, then report.",
+        model=model,
+        model_settings=ModelSettings(tool_choice="required", parallel_tool_calls=False, max_tokens=64),
+        tools=[weather, time, report],
+        reset_tool_choice=False,
+        tool_use_behavior=StopAtTools(stop_at_tool_names=["report"]),
+    )
+    run = Runner.run_streamed(agent, "Do I need an umbrella in Oslo this morning?", context=Notes())
+    async for event in run.stream_events():
+        if event.type == "run_item_stream_event":
+            print(event.name, getattr(event.item, "output", ""))
+    print(run.final_output)
+
+
 async def main() -> None:
     set_tracing_disabled(True)
     with endpoint() as url:
         async with AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
-            agent = Agent[Notes](
-                name="forecaster",
-                instructions="Use the tools, then report.",
-                model=OpenAIChatCompletionsModel(MODEL, client),
-                model_settings=ModelSettings(tool_choice="required", parallel_tool_calls=False, max_tokens=64),
-                tools=[weather, time, report],
-                reset_tool_choice=False,
-                tool_use_behavior=StopAtTools(stop_at_tool_names=["report"]),
-            )
-            run = Runner.run_streamed(agent, "Do I need an umbrella in Oslo this morning?", context=Notes())
-            async for event in run.stream_events():
-                if event.type == "run_item_stream_event":
-                    print(event.name, getattr(event.item, "output", ""))
-            print(run.final_output)
+            for api in (OpenAIResponsesModel, OpenAIChatCompletionsModel):  # both of OpenAI's APIs are served
+                await forecast(api(MODEL, client))
 
 
 if __name__ == "__main__":
