@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -39,3 +43,27 @@ def progress_bar() -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+@contextmanager
+def stages(tell: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, hand on what a model's loading is at, which it logs to "agentspec.loading"."""
+    log, teller = logging.getLogger("agentspec.loading"), _Teller(tell)
+    before = log.level
+    log.addHandler(teller)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+        log.removeHandler(teller)
+
+
+class _Teller(logging.Handler):
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell it."""
+        self._tell(record.getMessage())

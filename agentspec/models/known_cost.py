@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from agentspec.cost import CPU_SHAPE, DEVICE_SHAPE, CostTable
 from agentspec.models.cost import sample_forwards
 from agentspec.models.hf import HFTarget
 
+_loading = logging.getLogger("agentspec.loading")
 _KINDS = ((1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (8, 8))
 _DEVICE_KINDS = (*_KINDS, (32, 1), (2, 2))
 _CONTEXT = 16
@@ -41,6 +43,7 @@ def known_cost(target: HFTarget) -> CostTable:
     file = cache_folder() / "costs" / f"{_identity(target)}.json"
     seconds = _read(file)
     if seconds is None:
+        _loading.info("measuring what a forward costs here")
         turns = _TURNS if on_cpu else _TURNS + _CAPTURE_TURNS
         seconds = sample_forwards(target, kinds, context=_CONTEXT, turns=turns, most_seconds=_MOST_SECONDS)
         if len(seconds) == len(kinds):

@@ -25,6 +25,7 @@ from agentspec.models.quiet import quiet
 from agentspec.models.tokenizer import line, require, translated
 
 _log = logging.getLogger("agentspec")
+_loading = logging.getLogger("agentspec.loading")
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention"}
 _CUDA_WIDTHS = (1, 2, 4, 8, 16, 32)
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -71,24 +72,35 @@ def load_target(
         raise ConfigError(f"device {device!r} and device_map are both given: leave one of them out")
     place = None if device_map is not None else _usable(device) if device is not None else best_device()
     kind = _dtype(dtype) if dtype is not None else torch.float32 if place == torch.device("cpu") else "auto"
+    options = {"dtype": kind, "device_map": device_map, "trust_remote_code": trust_remote_code}
+    loaded = _read_weights(name, config, allow_pickle=allow_pickle, **options)
+    if place is not None:
+        loaded = loaded.to(place)
+    if prepack:
+        _loading.info("laying them out for forwards of few tokens")
+        prepack_linears(loaded, half=half)
+    widths = (strict_width,) if strict_width else _CUDA_WIDTHS if place is not None and place.type == "cuda" else ()
+    return HFTarget(loaded, eos=_eos(loaded, tokenizer), static_widths=widths)
+
+
+def _read_weights(name: str, config: PretrainedConfig, *, allow_pickle: bool, **options: object) -> PreTrainedModel:
+    _loading.info("reading the weights of %s%s", Path(name).name, _size(name))
     with quiet(), translated(name):
         loaded, info = AutoModelForCausalLM.from_pretrained(
             name,
             config=config,
-            dtype=kind,
-            device_map=device_map,
             attn_implementation=ATTENTION,
             use_safetensors=None if allow_pickle else True,
-            trust_remote_code=trust_remote_code,
             output_loading_info=True,
+            **options,
         )
     _check_complete(name, info)
-    if place is not None:
-        loaded = loaded.to(place)
-    if prepack:
-        prepack_linears(loaded, half=half)
-    widths = (strict_width,) if strict_width else _CUDA_WIDTHS if place is not None and place.type == "cuda" else ()
-    return HFTarget(loaded, eos=_eos(loaded, tokenizer), static_widths=widths)
+    return loaded
+
+
+def _size(name: str) -> str:
+    found = sum(file.stat().st_size for file in Path(name).glob("*.safetensors")) if Path(name).is_dir() else 0
+    return f", {found / 1e9:.1f} GB" if found else ""
 
 
 def _usable(device: str | torch.device) -> torch.device:

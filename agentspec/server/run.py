@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from agentspec.config import EngineConfig
 from agentspec.errors import ConfigError
+from agentspec.progress import stages
 from agentspec.server.app import create_app
 from agentspec.server.settings import ServerSettings
 
@@ -33,7 +35,7 @@ def run(
         load: Loads the engine.
         settings: Where to listen and what to allow.
         config: That the engine is loaded with.
-        tell: Told where the server listens, when it is ready and when it stops.
+        tell: Told where the server listens, what its loading is at, and when it is ready.
 
     Raises:
         ConfigError: The address can't be listened at.
@@ -46,7 +48,13 @@ def run(
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=max(1, round(settings.grace_s)))
     )
-    asyncio.run(_serve(server, app, listener, lambda: tell(f"ready: base URL {_url(host, port)}/v1")))
+    began = monotonic()
+
+    def ready() -> None:
+        tell(f"ready after {monotonic() - began:.0f} s: base URL {_url(host, port)}/v1")
+
+    with stages(tell):
+        asyncio.run(_serve(server, app, listener, ready))
     if app.state.failure is not None:
         raise app.state.failure
 

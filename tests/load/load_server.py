@@ -21,7 +21,7 @@ def server(model: str, *options: str) -> Iterator[tuple[str, int]]:
             told = ""
             for line in process.stderr or ():
                 told += line
-                if ready := re.search(r"ready: base URL (\S+)", told):
+                if ready := re.search(r"ready after .*: base URL (\S+)", told):
                     yield ready[1], process.pid
                     return
             raise SystemExit(f"the server did not start:\n{told}")

@@ -22,6 +22,7 @@ from agentspec.models.base import Row
 from agentspec.models.load import load_target
 from agentspec.models.tokenizer import load_tokenizer
 from agentspec.models.toy import tiny_target
+from agentspec.progress import stages
 
 
 @pytest.fixture
@@ -41,6 +42,14 @@ def test_a_folder_gives_the_same_target_packed_or_not(folder: Path) -> None:
     for target in (packed, plain):
         assert (target.vocab_size, target.context_length, target.eos) == (320, 2048, {5, 6})
         torch.testing.assert_close(target.forward([Row(target.open(), [1, 2, 3])]).logits, wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_what_loading_is_at_is_told_while_someone_listens(folder: Path) -> None:
+    told: list[str] = []
+    with stages(told.append):
+        load_target(folder)
+    load_target(folder)
+    assert told == [f"reading the weights of {folder.name}, 0.0 GB", "laying them out for forwards of few tokens"]
 
 
 CONFIGS: dict[str, tuple[PreTrainedConfig, str]] = {
