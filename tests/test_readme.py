@@ -24,6 +24,7 @@ SETUP = (
     ".ci/run",
     "python tests/gpu/check.py",
     "python tests/load/",
+    "python tests/replay/oracle_budgets.py",
     "AGENTSPEC_TEST_MODEL=qwen2.5-coder-1.5b python -m pytest",
 )
 SERVED = "http://127.0.0.1:8000"
