@@ -18,6 +18,7 @@ from langchain_core.runnables import Runnable
 from agentspec.errors import ConfigError
 from agentspec.grammar.enforceable import check_tools
 from agentspec.langchain.answers import Answer
+from agentspec.langchain.bound import BoundChat
 from agentspec.langchain.call import Call, read_names, read_options, read_timeout
 from agentspec.langchain.messages import openai_messages
 from agentspec.langchain.settings import ChatSettings
@@ -78,6 +79,10 @@ class ChatAgentSpec(ChatSettings):
         """How many tokens the prompt of these messages and tools has, template and all; loads the model."""
         return self._engine({}).count_tokens(openai_messages(messages), openai_tools(tools or ()))
 
+    def bind(self, **kwargs: Any) -> BoundChat:  # type: ignore[override]
+        """This model with arguments of its calls set."""
+        return BoundChat(bound=self, kwargs=kwargs, config={})
+
     def bind_tools(
         self,
         tools: Sequence[ToolLike],
@@ -118,6 +123,9 @@ class ChatAgentSpec(ChatSettings):
     ) -> Runnable[LanguageModelInput, Any]:
         """This model with answers read as values; one that was cut off by the length limit is an error.
 
+        With `tools`, or on a model that tools are bound to, an answer that calls some has no value: it is an error, or
+        with `include_raw` one whose `parsed` and `parsing_error` are None.
+
         Args:
             schema: A pydantic or TypedDict class, a JSON Schema, or an OpenAI function; None with "json_mode" only.
             method: "json_schema" holds the answer to the schema, "function_calling" holds a call of one tool to it,
@@ -127,7 +135,7 @@ class ChatAgentSpec(ChatSettings):
             **kwargs: For each call.
 
         Raises:
-            ConfigError: The method is unknown, or needs a schema.
+            ConfigError: The method is unknown, needs a schema, or leaves no choice between it and the tools.
             GrammarError: The schema can't be enforced.
         """
         return structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, options=kwargs)

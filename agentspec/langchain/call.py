@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, EngineError
-from agentspec.langchain.structured import read_response_format
+from agentspec.langchain.structured import HELD_TO, read_response_format
 from agentspec.langchain.tools import openai_tools, read_tool_choice
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 SAMPLING = tuple(field.name for field in fields(SamplingParams))
 """Names of sampling parameters."""
 
-_HELD_TO = ("json_schema", "regex", "lark", "response_format")
 _TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
 _LAYOUT = ("json_whitespace",)
 _DRAFTING = ("speculate", "caller", "prediction")
-_GIVEN = (*SAMPLING, "model", "draft_model", "timeout", *_DRAFTING, *_TOOLS, *_HELD_TO, *_LAYOUT)
+GIVEN = (*SAMPLING, "model", "draft_model", "timeout", *_DRAFTING, *_TOOLS, *HELD_TO, *_LAYOUT)
+"""Names of what a call may be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ def read_names(given: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: A name is unknown.
     """
     for name in given:
-        if name not in (*_GIVEN, "stream"):
-            raise ConfigError(f"a call takes no {name!r}; it takes: {', '.join(_GIVEN)}")
+        if name not in (*GIVEN, "stream"):
+            raise ConfigError(f"a call takes no {name!r}; it takes: {', '.join(GIVEN)}")
     return {name: value for name, value in given.items() if name != "stream"}
 
 
@@ -122,7 +122,7 @@ def read_options(given: Mapping[str, Any], *, speculate: bool, caller: str) -> O
     Raises:
         ConfigError: They contradict each other.
     """
-    options = {name: given[name] for name in (*_HELD_TO, *_TOOLS, *_LAYOUT) if given.get(name) is not None}
+    options = {name: given[name] for name in (*HELD_TO, *_TOOLS, *_LAYOUT) if given.get(name) is not None}
     tools = options["tools"] = openai_tools(options.get("tools", ()))
     options["tool_choice"] = read_tool_choice(options.get("tool_choice"), tools)
     if "response_format" in options:
@@ -138,11 +138,12 @@ def read_options(given: Mapping[str, Any], *, speculate: bool, caller: str) -> O
 def _prediction(given: object) -> str:
     """The text that the answer may resemble: as it is, or in OpenAI's object."""
     content = given.get("content") if isinstance(given, Mapping) else given
-    parts = [content] if isinstance(content, str) else content
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts or ()]
-    if not texts or not all(isinstance(text, str) for text in texts):
+    parts = content if isinstance(content, list | tuple) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    found = [text for text in texts if isinstance(text, str)]
+    if not found or len(found) < len(texts):
         raise ConfigError(f'prediction must be a text, or {{"type": "content", "content": TEXT}}, not {given!r}')
-    return "".join(texts)
+    return "".join(found)
 
 
 def read_timeout(timeout: object) -> float | None:

@@ -86,6 +86,8 @@ class ChatSettings(BaseChatModel):
     @model_validator(mode="after")
     def _check_agentspec_settings(self) -> Self:
         self._params({})
+        if self.streaming and self.n > 1:
+            raise ConfigError(f"streaming gives one answer, not n={self.n}: leave out one of the two")
         if self.engine is not None and (given := [name for name in _LOADING if getattr(self, name)]):
             raise ConfigError(f"engine is a loaded model already: leave out {', '.join(given)}")
         self._add_version(PROVIDER, __version__)

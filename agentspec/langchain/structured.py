@@ -11,18 +11,22 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import JsonOutputParser, PydanticOutputParser
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
-from langchain_core.runnables import Runnable, RunnableGenerator, RunnableMap, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableBranch, RunnableGenerator, RunnableMap, RunnablePassthrough
 from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
 from langchain_core.utils.pydantic import is_basemodel_subclass
 from pydantic import BaseModel
 
 from agentspec.errors import ConfigError
-from agentspec.grammar.enforceable import check_schema
+from agentspec.grammar.enforceable import check_schema, check_tools
+from agentspec.langchain.tools import openai_tools, read_tool_choice
 
 OutputSchema = Mapping[str, Any] | type
 """A pydantic or TypedDict class, a JSON Schema, or an OpenAI function."""
 
 Method = Literal["json_schema", "function_calling", "json_mode"]
+
+HELD_TO = ("json_schema", "regex", "lark", "response_format")
+"""Names of what a call may hold its answer to."""
 
 _ANY_OBJECT = {"type": "object"}
 
@@ -81,6 +85,7 @@ def structured_output(
         raise ConfigError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}")
     if schema is None and method != "json_mode":
         raise ConfigError(f"method {method!r} needs a schema")
+    _check_options(options, method)
     shown = {"kwargs": {"method": method, "strict": strict}, "schema": schema}
     bound = {"ls_structured_output_format": shown, **options}
     if method == "json_mode" or schema is None:
@@ -90,10 +95,25 @@ def structured_output(
         check_schema(held_to["json_schema"]["schema"])
         return _read_by(model.bind(response_format=held_to, **bound), _text_reader(schema), include_raw)
     name = str(convert_to_openai_tool(schema)["function"]["name"])
-    calling = model.bind_tools(
-        [cast("Any", schema)], tool_choice=name, strict=strict, parallel_tool_calls=False, **bound
-    )
-    return _read_by(calling, _call_reader(schema, name), include_raw)
+    bound |= {"tool_choice": name, "parallel_tool_calls": False}
+    calling = model.bind_tools([cast("Any", schema)], strict=strict, **bound)
+    return _read_by(calling, _call_reader(schema, name), include_raw, calls=True)
+
+
+def _check_options(options: Mapping[str, Any], method: Method) -> None:
+    """What is asked for beside the schema: tools may be, under "auto"; nothing else that would hold the answer."""
+    if given := [name for name in HELD_TO if options.get(name) is not None]:
+        raise ConfigError(f"the answer can be held to one thing, to the schema or to {given[0]}: leave one out")
+    if not options.get("tools"):
+        return
+    tools = openai_tools(options["tools"])
+    choice = read_tool_choice(options.get("tool_choice"), tools)
+    if method == "function_calling" or choice not in ("auto", "none"):
+        raise ConfigError(
+            f"method {method!r} with tool_choice {choice!r} leaves no choice between the tools and the schema: "
+            'use method "json_schema" and tool_choice "auto"'
+        )
+    check_tools(tools, choice)
 
 
 def _text_reader(schema: OutputSchema | None) -> Runnable[Any, Any]:
@@ -109,18 +129,34 @@ def _call_reader(schema: OutputSchema, name: str) -> Runnable[Any, Any]:
 
 
 def _read_by(
-    model: Runnable[LanguageModelInput, AIMessage], parser: Runnable[Any, Any], include_raw: bool
+    model: Runnable[LanguageModelInput, AIMessage],
+    parser: Runnable[Any, Any],
+    include_raw: bool,
+    *,
+    calls: bool = False,
 ) -> Runnable[LanguageModelInput, Any]:
-    reader = _whole_answers() | parser
+    reader = _checked(calls=calls) | parser
     if not include_raw:
         return model | reader
     read = RunnablePassthrough.assign(parsed=itemgetter("raw") | reader, parsing_error=lambda _: None)
     failed = RunnablePassthrough.assign(parsed=lambda _: None)
-    return RunnableMap(raw=model) | read.with_fallbacks([failed], exception_key="parsing_error")
+    parsed = read.with_fallbacks([failed], exception_key="parsing_error")
+    if calls:
+        return RunnableMap(raw=model) | parsed
+    called = RunnablePassthrough.assign(parsed=lambda _: None, parsing_error=lambda _: None)
+    return RunnableMap(raw=model) | RunnableBranch((_calls_tools, called), parsed)
 
 
-def _whole_answers() -> Runnable[AIMessage, AIMessage]:
-    """Lets messages pass, but none that the length limit cut: LangChain's parsers would complete its JSON."""
+def _calls_tools(found: Mapping[str, Any]) -> bool:
+    return bool(found["raw"].response_metadata.get("finish_reason") == "tool_calls")
+
+
+def _checked(*, calls: bool) -> Runnable[AIMessage, AIMessage]:
+    """Lets messages pass, but none that the length limit cut: LangChain's parsers would complete its JSON.
+
+    Args:
+        calls: Whether the value is in a call; else calls are of tools, and there is no value.
+    """
 
     def check(message: AIMessage) -> AIMessage:
         if message.response_metadata.get("finish_reason") == "length":
@@ -128,6 +164,9 @@ def _whole_answers() -> Runnable[AIMessage, AIMessage]:
                 "the answer was cut off by the length limit, so it is not whole: raise max_tokens",
                 llm_output=message.text,
             )
+        if message.tool_calls and not calls:
+            names = ", ".join(call["name"] for call in message.tool_calls)
+            raise OutputParserException(f"the answer calls {names}: read its calls with include_raw=True")
         return message
 
     def each(messages: Iterator[AIMessage]) -> Iterator[AIMessage]:

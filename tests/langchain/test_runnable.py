@@ -215,6 +215,33 @@ async def test_an_astream_that_is_left_stops_the_engine_within_one_round(way: st
         assert engine.target.forwards == 3
 
 
+async def test_an_ainvoke_that_is_cancelled_stops_the_engine_within_one_round() -> None:
+    gate = Gate()
+    with scripted_engine(gate) as engine:
+        asked = asyncio.create_task(ChatAgentSpec(engine=engine, speculate=False).ainvoke("hi"))
+        gate.permits.release(2)
+        await _until(lambda: engine.target.forwards == 3)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        gate.permits.release(100)
+        await _until(lambda: _is_idle(engine))
+        assert engine.target.forwards == 3
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_answer_without_text_is_a_message_with_usage(streaming: bool) -> None:
+    with scripted_engine("") as engine:
+        answer = ChatAgentSpec(engine=engine, streaming=streaming).invoke("hi")
+    assert (answer.content, answer.response_metadata["finish_reason"]) == ("", "stop")
+    assert answer.usage_metadata["output_tokens"] == 1
+
+
+def test_a_stream_has_one_answer_and_says_so_first() -> None:
+    with pytest.raises(ValueError, match="streaming gives one answer, not n=2"):
+        ChatAgentSpec(n=2, streaming=True)
+
+
 async def _until(condition: object) -> None:
     async with asyncio.timeout(5):
         while not condition():  # type: ignore[operator]
