@@ -31,9 +31,16 @@ class AcceptanceTable:
         self._weight = prior_weight
         self._decay = 0.5 ** (1 / half_life)
         self._counts: dict[Key, _Count] = {}
+        self._known: dict[tuple[str, Segment, float, int], float] = {}  # since the last observation
 
     def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         """P(node accepted | its parent accepted), in 0..1, for a node that its source gives `score`."""
+        asked = source, segment, score, depth
+        if asked not in self._known:
+            self._known[asked] = self._chance(source, segment, score, depth)
+        return self._known[asked]
+
+    def _chance(self, source: str, segment: Segment, score: float, depth: int) -> float:
         of_source, of_segment, of_score, of_depth = (
             self._counts.get(key, _NOTHING) for key in _keys(source, segment, score, depth)
         )
@@ -43,6 +50,7 @@ class AcceptanceTable:
 
     def observe(self, draft: Draft, path: Sequence[int], segments: Sequence[Segment]) -> None:
         """Count a verified draft: each node on or right below the accepted path was put to the test."""
+        self._known.clear()
         reached, depths = {ROOT, *path}, draft.depths()
         for node, parent in enumerate(draft.parents):
             if parent in reached:

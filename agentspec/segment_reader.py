@@ -26,21 +26,27 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 class Reader:
-    """A place that moves: `read` takes the next character."""
+    """A place that moves."""
 
     def __init__(self, rules: Segmenter, place: Place) -> None:
         self.place = place
+        self._tail = place.tail  # kept beside the place, which would have to be made anew for each character
         self._rules = rules
         self._calls = rules.calls
 
-    def read(self, character: str) -> None:
-        """Move behind `character`."""
-        self.place = self.place._replace(tail=(self.place.tail + character)[-TAIL:])
-        _READ[self.place.mode](self, character)
+    def read(self, characters: str) -> Place:
+        """The place behind `characters`."""
+        for character in characters:
+            self._tail = (self._tail + character)[-TAIL:]
+            _READ[self.place.mode](self, character)
+        return self.place._replace(tail=self._tail)
 
     def _ends(self, *markers: str) -> str | None:
         """The marker that the text read so far ends with."""
-        return next((each for each in markers if each and self.place.tail.endswith(as_bytes(each))), None)
+        for each in markers:
+            if each and self._tail.endswith(as_bytes(each)):
+                return each
+        return None
 
     def _go(
         self,
@@ -52,7 +58,7 @@ class Reader:
     ) -> None:
         """Begin another part of the answer."""
         still = self.place.fenced if fenced is None else fenced
-        self.place = Place(mode, expects=expects, key=key, tail=self.place.tail, fenced=still)
+        self.place = Place(mode, expects=expects, key=key, fenced=still)
 
     def _start(self, character: str) -> None:
         if self._opened():
@@ -72,7 +78,7 @@ class Reader:
     def _prose(self, character: str) -> None:
         if self._opened():
             return
-        if character == "`" and self.place.tail.rpartition("\n")[2].strip() == FENCE:
+        if character == "`" and self._tail.rpartition("\n")[2].strip() == FENCE:
             self._go("fence", fenced=True)
         elif self._ends(self._rules.reasoning[0]):
             self._go("reasoning")

@@ -55,10 +55,7 @@ class Segmenter:
         if _runs_on(self, place, characters):
             word = (place.word + characters)[-LONGEST_NAME:] if place.string else place.word
             return place._replace(word=word, tail=(place.tail + characters)[-TAIL:])
-        reader = Reader(self, place)
-        for character in characters:
-            reader.read(character)
-        return reader.place
+        return Reader(self, place).read(characters)
 
     def segment(self, place: Place) -> Segment:
         """The kind of text that the next token belongs to."""

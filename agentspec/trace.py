@@ -10,6 +10,8 @@ from typing import Any, Self
 from agentspec.draft import ROOT, Draft
 from agentspec.segments import Segment
 
+_TIMES = ("prefill_ms", "decode_ms", "forward_ms", "propose_ms", "pick_ms")
+
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
@@ -27,6 +29,7 @@ class StepRecord:
         propose_ms: Time that drafting took, of all requests.
         forward_ms: Time that the forward took.
         total_ms: Time of the whole round.
+        pick_ms: Time that this request's picks took, masks of its grammar included.
     """
 
     request_id: int
@@ -40,6 +43,7 @@ class StepRecord:
     propose_ms: float
     forward_ms: float
     total_ms: float
+    pick_ms: float = 0.0
 
     @property
     def token_segments(self) -> tuple[Segment, ...]:
@@ -71,6 +75,7 @@ class Stats:
         decode_ms: From its first token to its last.
         forward_ms: Of `decode_ms`, inside the target's forwards.
         propose_ms: Of `decode_ms`, drafting.
+        pick_ms: Of `decode_ms`, the target's picks, masks of the grammar included.
     """
 
     forwards: int = 0
@@ -83,6 +88,7 @@ class Stats:
     decode_ms: float = 0.0
     forward_ms: float = 0.0
     propose_ms: float = 0.0
+    pick_ms: float = 0.0
 
     def add(self, record: StepRecord) -> None:
         """Count a round. The one that finished the prompt counts as prefill time, the others as decoding."""
@@ -90,6 +96,7 @@ class Stats:
             self.decode_ms += record.total_ms
             self.forward_ms += record.forward_ms
             self.propose_ms += record.propose_ms
+            self.pick_ms += record.pick_ms
         else:
             self.prefill_ms += record.total_ms
         accepted = [record.draft.sources[node] for node in record.path]
@@ -97,18 +104,20 @@ class Stats:
         self.tokens += len(record.tokens)
         self.drafted.update(record.draft.sources)
         self.accepted.update(accepted)
-        self._in(record.segment).update(forwards=1)
+        self._in(record.segment)["forwards"] += 1
         for segment in record.token_segments:
-            self._in(segment).update(tokens=1)
+            self._in(segment)["tokens"] += 1
         for node, segment in enumerate(record.segments):
-            self._in(segment).update(drafted=1, accepted=int(node in record.path))
+            counts = self._in(segment)
+            counts["drafted"] += 1
+            counts["accepted"] += node in record.path
 
     def _in(self, segment: Segment) -> Counter[str]:
         return self.segments.setdefault(segment.value, Counter())
 
     def merge(self, other: Stats) -> None:
         """Add another request's sums."""
-        for name in ("forwards", "tokens", "prefill_tokens", "prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
+        for name in ("forwards", "tokens", "prefill_tokens", *_TIMES):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.drafted.update(other.drafted)
         self.accepted.update(other.accepted)
@@ -134,7 +143,7 @@ class Stats:
             "segments": {name: dict(counts) for name, counts in self.segments.items()},
             "prefill_tokens": self.prefill_tokens,
         }
-        for name in ("prefill_ms", "decode_ms", "forward_ms", "propose_ms"):
+        for name in _TIMES:
             plain[name] = round(getattr(self, name), 3)
         return plain
 

@@ -65,6 +65,50 @@ class Forbids:
         return ()
 
 
+class Holds:
+    """A grammar that allows these tokens, and counts how often it was asked for all of them."""
+
+    segment = FREE.segment
+    accepting = False
+
+    def __init__(self, *allowed: int) -> None:
+        self.allowed, self.masks = allowed, 0
+
+    def advance(self, token: int) -> "Holds | None":
+        return self if token in self.allowed else None
+
+    def mask(self) -> Mask:
+        self.masks += 1
+        return np.array([sum(1 << token for token in self.allowed)], dtype=np.uint32)
+
+    def forced(self, limit: int) -> tuple[int, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected", "masks"),
+    [
+        ((0, 3), 3, 0),  # the likeliest token may follow: nobody need know what else may
+        ((0, 1), 1, 1),  # it may not: the likeliest of those that may
+        ((EOS,), EOS, 1),
+        ((), DEAD_END, 1),
+    ],
+)
+def test_a_greedy_pick_asks_for_a_mask_only_where_the_likeliest_token_is_refused(
+    allowed: tuple[int, ...], expected: int, masks: int
+) -> None:
+    cursor = Holds(*allowed)
+    picks = pick(torch.tensor([[0.0, 2.0, 1.0, 3.0]]), [Place(SamplingParams(temperature=0.0), 0, 5, cursor)])
+    assert (picks[0], cursor.masks) == (expected, masks)
+
+
+def test_a_greedy_pick_under_a_penalty_is_masked_as_ever() -> None:
+    # Token 3 is the likeliest and may follow, but a bias makes it less likely than token 1.
+    cursor, params = Holds(1, 3), SamplingParams.of({"temperature": 0.0, "logit_bias": {3: -2.0}})
+    place = Place(params, 0, 5, cursor, History(()))
+    assert pick(torch.tensor([[9.0, 2.0, 1.0, 3.0]]), [place])[0] == 1
+
+
 @pytest.mark.parametrize(
     ("params", "cursor", "expected"),
     [

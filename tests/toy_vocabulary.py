@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentspec.grammar.base import Cursor, Guide, Mask
-from agentspec.grammar.llg import allows
+from agentspec.grammar.masks import allows
 from agentspec.grammar.vocabulary import Vocabulary
 
 EOS, IM_END = 256, 257

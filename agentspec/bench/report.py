@@ -74,6 +74,7 @@ def _category(sides: Sequence[Contestants]) -> dict[str, Any]:
         "end_to_end_ratios": _ratios(first, lambda run: run.end_to_end),
         "outside_forwards": {mode: _outside(stats) for mode, stats in ours.items()},
         "drafting": {mode: _share(stats.propose_ms, stats) for mode, stats in ours.items()},
+        "picks": {mode: _share(stats.pick_ms, stats) for mode, stats in ours.items()},
     }
 
 
@@ -95,7 +96,7 @@ def _stats(runs: Iterable[Measurement]) -> Stats:
 
 
 def _outside(stats: Stats) -> float | None:
-    """Share of the decoding rounds outside the target's forwards and outside drafting."""
+    """Share of the decoding rounds outside the target's forwards and outside drafting, picks included."""
     return _share(stats.decode_ms - stats.forward_ms - stats.propose_ms, stats)
 
 

@@ -140,14 +140,15 @@ def _print_ratios(mode: str, categories: dict[str, dict[str, Any]]) -> None:
 
 
 def _print_rounds(categories: dict[str, dict[str, Any]]) -> None:
-    """What our rounds are made of: tokens a forward, and the shares of drafting and of all else but the forward."""
+    """What our rounds are made of: tokens a forward, and the shares of drafting, picks and all else but the forward."""
     from agentspec.bench.tasks import CATEGORIES
 
-    numeric = ("tokens", "a forward", "drafting", "rest")
+    numeric = ("tokens", "a forward", "drafting", "picks", "rest")
     table = new_table("our rounds", "mode", *numeric, "identical", numeric=numeric)
     for name, found in categories.items():
         for mode, per_forward in found["tokens_per_forward"].items():
-            shares = (found["drafting"][mode], found["outside_forwards"][mode])
+            drafting, picks, outside = (found[part][mode] for part in ("drafting", "picks", "outside_forwards"))
+            shares = (drafting, picks, None if outside is None else outside - picks)
             table.add_row(
                 CATEGORIES[name],
                 _SHORT[mode],

@@ -228,8 +228,10 @@ class EngineCore:
             request.stats.prefill_ms += 1000 * (self._clock() - shared.started)
             return
         segment, segments = request.segment, request.segments(row.draft)
+        began = self._clock()
         try:
             outcome = verify(row.draft, self._picker.pick(part.logits, part.places))
+            picked = self._clock()
             tokens = request.accept(row.draft, outcome)
         except Exception as error:  # this request alone: the others of the batch have nothing to do with it
             request.fail(error if isinstance(error, AgentSpecError) else _failure("a pick failed", error))
@@ -250,6 +252,7 @@ class EngineCore:
             propose_ms=shared.propose_ms,
             forward_ms=shared.forward_ms,
             total_ms=1000 * (self._clock() - shared.started),
+            pick_ms=1000 * (picked - began),
         )
         request.stats.add(record)
         if shared.decoding:

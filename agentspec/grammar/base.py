@@ -28,7 +28,10 @@ class Cursor(Protocol):
         """Whether the output may end here."""
 
     def advance(self, token: int) -> Cursor | None:
-        """The place after `token`; None if it may not follow. Nothing follows the end token."""
+        """The place after `token`; None exactly if it may not follow. Nothing follows the end token.
+
+        Where there is a mask, `token` may follow if the mask has it: a greedy pick that may follow is taken unmasked.
+        """
 
     def mask(self) -> Mask | None:
         """The tokens that may follow, the end token among them where the output may end; None: every token may."""

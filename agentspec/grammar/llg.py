@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 from llguidance import LLMatcher, regex_to_lark
-from numpy.typing import NDArray
 
 from agentspec.errors import GrammarDeadEndError, GrammarError, check_text
 from agentspec.grammar.base import Mask
+from agentspec.grammar.masks import allows, end_mask, members, pack
 from agentspec.grammar.regex_size import MOST_EXPANDED, expanded
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segments import Segment
@@ -126,18 +126,23 @@ class LlgCursor:
 
     A token may follow exactly if the mask has it. The mask is the stricter of llguidance's two opinions: a matcher
     would also take other splits of text that is forced, which the mask leaves out.
+
+    Args:
+        vocabulary: Of the tokens.
+        matcher: At the place, and moved no further.
+        forced: The tokens that must come next, where the place before knows them.
     """
 
     __slots__ = ("_following", "_forced", "_mask", "_matcher", "_vocabulary")
 
     segment = Segment.PROSE
 
-    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher) -> None:
+    def __init__(self, vocabulary: Vocabulary, matcher: LLMatcher, forced: tuple[int, ...] | None = None) -> None:
         self._vocabulary = vocabulary
         self._matcher = matcher
         self._mask: Mask | None = None
-        self._forced: tuple[int, ...] | None = None
-        self._following: dict[int, LlgCursor | EndCursor] = {}
+        self._forced = forced
+        self._following: dict[int, LlgCursor | EndCursor | None] = {}
 
     @property
     def accepting(self) -> bool:
@@ -157,13 +162,9 @@ class LlgCursor:
 
     def advance(self, token: int) -> LlgCursor | EndCursor | None:
         """The place after `token`; None if it may not follow."""
-        if token in self._following:
-            return self._following[token]
-        if not allows(self.mask(), token):
-            return None
-        following = self._after(token)
-        self._following[token] = following
-        return following
+        if token not in self._following:
+            self._following[token] = self._after(token) if self._may_follow(token) else None
+        return self._following[token]
 
     def forced(self, limit: int) -> tuple[int, ...]:
         """At most `limit` tokens that must come next, as the tokenizer splits them; without one, the likely split."""
@@ -171,27 +172,47 @@ class LlgCursor:
             self._forced = self._compute_forced()
         return self._forced[:limit]
 
-    def _after(self, token: int) -> LlgCursor | EndCursor:
+    def _may_follow(self, token: int) -> bool:
+        """Whether the mask has `token`, as far as that is known without one: a mask takes ten times a token's time."""
+        vocabulary = self._vocabulary
+        if self._mask is not None or not vocabulary.text(token) or token in vocabulary.eos:
+            return allows(self.mask(), token)
+        if not vocabulary.canonical or not (forced := self.forced(2)):
+            return True  # as far as the mask goes: the matcher has the last word
+        return token == forced[0] or (len(forced) == 1 and allows(self.mask(), token))
+
+    def _after(self, token: int) -> LlgCursor | EndCursor | None:
         if token in self._vocabulary.eos:
             return EndCursor(self._vocabulary)
         matcher = self._matcher.deep_copy()
-        if not matcher.consume_token(token):
+        if not matcher.try_consume_tokens([token]):
+            if self._mask is None and not matcher.is_error():
+                return None
             raise GrammarError(f"the grammar can't go on after token {token}: {_one_line(matcher.get_error())}")
-        return LlgCursor(self._vocabulary, matcher)
+        return LlgCursor(self._vocabulary, matcher, self._forced_after(token))
+
+    def _forced_after(self, token: int) -> tuple[int, ...] | None:
+        """What is left of a split that is forced as a whole: it need not be split again."""
+        if self._forced is None or self._forced[:1] != (token,) or not self._vocabulary.canonical:
+            return None
+        return self._forced[1:] or None
 
     def _compute_mask(self) -> Mask:
         if self._matcher.is_stopped() and self._matcher.is_accepting():
             return end_mask(self._vocabulary)
-        mask: Mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint32)
-        problem = _one_line(self._matcher.get_error()) if self._matcher.is_error() else ""
+        if self._vocabulary.canonical and (forced := self.forced(2)):
+            forcing = pack(self._vocabulary, forced[:1])
+            return forcing if len(forced) > 1 else self._with_other_splits(forcing)
+        matcher = self._matcher.deep_copy()  # one that fails at its mask goes on no more, which tokens may all the same
+        mask: Mask = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint32)
+        problem = _one_line(matcher.get_error()) if matcher.is_error() else ""
         if problem in _NO_WAY_ON or not (problem or mask.any()):
             raise GrammarDeadEndError(
                 "no token of the vocabulary may come next: the grammar can't be completed with it"
             )
         if problem:
             raise GrammarError(f"the grammar can't go on: {problem}")
-        narrowed = self._vocabulary.canonical and len(members(mask, 1)) == 1 and len(self.forced(2)) == 1
-        return self._with_other_splits(mask) if narrowed else mask
+        return mask
 
     def _with_other_splits(self, mask: Mask) -> Mask:
         """The mask, and the tokens that the forced text begins with where it is split together with what may follow it.
@@ -218,10 +239,9 @@ class LlgCursor:
     def _compute_forced(self) -> tuple[int, ...]:
         if self._matcher.is_stopped():
             return tuple(self._vocabulary.eos) if self.accepting and len(self._vocabulary.eos) == 1 else ()
-        matcher = self._matcher.deep_copy()  # asking for forced text moves a matcher on
         if self._vocabulary.canonical:
-            return tuple(matcher.compute_ff_tokens())
-        return tuple(self._split(matcher.compute_ff_bytes()))
+            return tuple(self._matcher.compute_ff_tokens())
+        return tuple(self._split(self._matcher.deep_copy().compute_ff_bytes()))  # which moves a matcher on
 
 
 class EndCursor:
@@ -246,52 +266,3 @@ class EndCursor:
     def forced(self, limit: int) -> tuple[int, ...]:
         """Nothing is left to say."""
         return ()
-
-
-def allows(mask: Mask, token: int) -> bool:
-    """Whether the mask has `token`."""
-    return 0 <= token < 32 * len(mask) and bool(mask[token >> 5] >> (token & 31) & 1)
-
-
-def members(mask: Mask, most: int) -> list[int]:
-    """The tokens that the mask has; none if they are more than `most`."""
-    words = np.flatnonzero(mask)
-    if len(words) > most or int(np.bitwise_count(mask[words]).sum()) > most:
-        return []
-    bits = np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(len(words), 32)
-    rows, columns = np.nonzero(bits)
-    tokens: list[int] = (words[rows] * 32 + columns).tolist()
-    return tokens
-
-
-def pack(vocabulary: Vocabulary, tokens: frozenset[int]) -> Mask:
-    """The mask of just these tokens."""
-    bits = _no_bits(vocabulary)
-    bits[list(tokens)] = 1
-    return _packed(bits)
-
-
-def all_but(vocabulary: Vocabulary, tokens: Sequence[int]) -> Mask | None:
-    """The mask of all tokens but these; None if there are none of these."""
-    if not tokens:
-        return None
-    bits = _no_bits(vocabulary)
-    bits[: len(vocabulary)] = 1
-    bits[list(tokens)] = 0
-    return _packed(bits)
-
-
-def _no_bits(vocabulary: Vocabulary) -> NDArray[np.uint8]:
-    return np.zeros((len(vocabulary) + 31) // 32 * 32, dtype=np.uint8)
-
-
-def _packed(bits: NDArray[np.uint8]) -> Mask:
-    mask: Mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
-    mask.flags.writeable = False
-    return mask
-
-
-@lru_cache(maxsize=8)
-def end_mask(vocabulary: Vocabulary) -> Mask:
-    """The mask of the end tokens."""
-    return pack(vocabulary, vocabulary.eos)

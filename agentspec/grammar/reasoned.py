@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agentspec.grammar.base import Cursor, Mask
-from agentspec.grammar.llg import EndCursor, all_but, pack
+from agentspec.grammar.llg import EndCursor
+from agentspec.grammar.masks import all_but, pack
 from agentspec.grammar.spelling import Spelling, overlap
 from agentspec.grammar.until import Resumable
 from agentspec.segments import Segment
@@ -129,6 +130,8 @@ class _Thought:
         vocabulary = self._guide.spelling.vocabulary
         if token in vocabulary.eos:
             return EndCursor(vocabulary) if self._guide.may_end else None
+        if token >= len(vocabulary) and self.mask() is not None:
+            return None
         return self._guide.think(self._seen + self._guide.spelling.text(token))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentspec.grammar.base import Cursor, Guide, Mask
-from agentspec.grammar.llg import LlgGuide
+from agentspec.grammar.llg import EndCursor, LlgCursor, LlgGuide
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.segmenter import Segmenter
 from agentspec.segments import Place, Segment
@@ -42,17 +42,17 @@ class TrackedGuide:
         """The place before the first token."""
         return TrackedCursor(self, self._guide.start(), self._start)
 
-    def guessed(self, before: TrackedCursor, token: int, place: Place) -> tuple[Cursor, ...]:
-        """The guesses that still fit after `token`, for a cursor that nothing holds."""
-        if not self._guesses or not place.stack:
+    def guessed(self, before: TrackedCursor, token: int, inner: Cursor, place: Place) -> tuple[Cursor, ...]:
+        """The guesses that still fit after `token`, which leads to `inner` and `place`; none where a mask holds it."""
+        begins = place.stack == "{" and not before.place.stack
+        if not self._guesses or not (begins or (place.stack and before.guesses)) or is_held(inner):
             return ()
-        if before.place.stack:
-            following = (guess.advance(token) for guess in before.guesses)
-        elif place.stack == "{":
-            begun = self.vocabulary.spelled(token)
-            following = (guess.after(begun[begun.find(b"{") :]) for guess in self._guesses)
-        else:
-            return ()
+        begun = self.vocabulary.spelled(token)
+        following: list[Cursor | None] = (
+            [guess.after(begun[begun.find(b"{") :]) for guess in self._guesses]
+            if begins
+            else [guess.advance(token) for guess in before.guesses]
+        )
         return tuple(guess for guess in following if guess is not None)
 
 
@@ -100,8 +100,12 @@ class TrackedCursor:
             return None
         guide = self._guide
         place = guide.segmenter.advance(self.place, guide.vocabulary.spelled(token))
-        guesses = guide.guessed(self, token, place) if inner.mask() is None else ()
-        return TrackedCursor(guide, inner, place, guesses)
+        return TrackedCursor(guide, inner, place, guide.guessed(self, token, inner, place))
+
+
+def is_held(cursor: Cursor) -> bool:
+    """Whether a mask holds what comes next. A compiled grammar's always does: none is made just to see that."""
+    return isinstance(cursor, LlgCursor | EndCursor) or cursor.mask() is not None
 
 
 def likely(cursor: Cursor) -> Cursor:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agentspec.grammar.base import Cursor, Guide, Mask
-from agentspec.grammar.llg import EndCursor, LlgGuide, all_but
+from agentspec.grammar.llg import EndCursor, LlgGuide
+from agentspec.grammar.masks import all_but
 from agentspec.grammar.spelling import Spelling, overlap
 from agentspec.segments import Segment
 
@@ -140,7 +141,10 @@ class _Text:
         return self._following[token]
 
     def _after(self, token: int) -> Cursor | None:
-        if token in self._guide.spelling.vocabulary.eos:
-            return EndCursor(self._guide.spelling.vocabulary)
+        vocabulary = self._guide.spelling.vocabulary
+        if token in vocabulary.eos:
+            return EndCursor(vocabulary)
+        if token >= len(vocabulary) and self.mask() is not None:
+            return None  # no mask has an id past the vocabulary, and where there is none any id may follow
         following = self._guide.follow(self._state, self._guide.spelling.text(token))
         return self if isinstance(following, _Text) and following._state == self._state else following

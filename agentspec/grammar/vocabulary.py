@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from llguidance import LLTokenizer, TokenizerWrapper
@@ -13,6 +13,9 @@ from llguidance import LLTokenizer, TokenizerWrapper
 from agentspec.errors import ConfigError, UnsupportedModelError, VocabularyMismatchError
 
 Encode = Callable[[str], Sequence[int]]
+
+_SHORT, _KEPT = 128, 4096
+"""Splits of so many texts of at most so many characters are kept: what grammars force comes again and again."""
 
 
 class Backend(Protocol):
@@ -87,6 +90,7 @@ class Vocabulary:
         self.canonical = encode is not None
         self._encode = encode
         self._controls = _any_of(self.special.values())
+        self._known_split = lru_cache(maxsize=_KEPT)(self._split)
         if not self.eos or any(not 0 <= token < len(self.tokens) for token in self.eos):
             raise ConfigError(
                 f"end tokens must be ids in 0..{len(self.tokens) - 1}, at least one, not {sorted(self.eos)}"
@@ -131,14 +135,22 @@ class Vocabulary:
         """The token's bytes; none where it is no text or the id is outside the vocabulary."""
         return self.tokens[token] if 0 <= token < len(self.tokens) else b""
 
+    def texts(self, tokens: Iterable[int]) -> bytes:
+        """The bytes of several tokens, one after the other."""
+        table, size = self.tokens, len(self.tokens)
+        return b"".join([table[token] for token in tokens if 0 <= token < size])
+
     def spelled(self, token: int) -> bytes:
         """The token's bytes, or a control token's name."""
         return self.text(token) or self.special.get(token, "").encode()
 
     def encode(self, text: str) -> list[int]:
         """Split `text`, all of it plain text: a control token's name in it is spelled out, never the token itself."""
+        return list((self._known_split if len(text) <= _SHORT else self._split)(text))
+
+    def _split(self, text: str) -> tuple[int, ...]:
         split = self._encode or self.engine.greedy_tokenize
-        return [token for part in self.apart(text) for token in split(part)]
+        return tuple(token for part in self.apart(text) for token in split(part))
 
     def apart(self, text: str) -> list[str]:
         """`text` in parts, none of which holds a control token's whole name."""
@@ -272,12 +284,12 @@ def _letters() -> dict[int, int]:
     return {byte: byte for byte in printable} | {0x100 + i: byte for i, byte in enumerate(others)}
 
 
-_LETTERS = _letters()
+BYTE_LETTERS = _letters()  # in the names of byte-level tokens
 
 
 def _byte_level(name: str) -> bytes:
     try:
-        return name.translate(_LETTERS).encode("latin-1")
+        return name.translate(BYTE_LETTERS).encode("latin-1")
     except UnicodeEncodeError:
         return name.encode()
 

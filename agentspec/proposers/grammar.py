@@ -8,8 +8,8 @@ from itertools import pairwise
 from agentspec.draft import ROOT, Draft
 from agentspec.errors import GrammarError
 from agentspec.grammar.base import Cursor
-from agentspec.grammar.llg import members
-from agentspec.grammar.track import likely
+from agentspec.grammar.masks import members
+from agentspec.grammar.track import TrackedCursor, likely
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.base import Context
 from agentspec.proposers.habits import Habits
@@ -19,6 +19,8 @@ _FORCED = 0.97
 _MOST_TOKENS = 512
 _MOST_TEXTS = 8
 """Where more is possible, only what this conversation has shown is guessed."""
+_ANYTHING = "q7Z("
+"""Where each of these may come, much more may: a mask, which takes long, need not tell."""
 
 Path = tuple[int, ...]
 
@@ -41,6 +43,7 @@ class GrammarProposer:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
+        self._anything = [token for character in _ANYTHING for token in vocabulary.encode(character)[:1]]
         self._habits: dict[int, Habits] = {}
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
@@ -60,7 +63,7 @@ class GrammarProposer:
         cursor = _walk(start, frame)
         if cursor is None or len(frame) >= context.budget:
             return Draft.chain(frame, self.name, _FORCED)
-        allowed = _allowed(cursor)
+        allowed = self._allowed(cursor)
         if not allowed:
             return Draft.chain(frame, self.name, _FORCED)
         habits = self._habits.setdefault(context.request_id, Habits())
@@ -68,6 +71,15 @@ class GrammarProposer:
         before = (*context.tokens[-2:], *frame)[-2:]
         paths = self._paths(cursor, allowed, habits.behind(before), room=context.budget - len(frame))
         return Draft.chain(frame, self.name, _FORCED).then(self._tree(paths, habits, before))
+
+    def _allowed(self, cursor: Cursor) -> list[int]:
+        """The tokens that may follow; none where they are many, or nothing holds the text."""
+        held = cursor.inner if isinstance(cursor, TrackedCursor) else cursor
+        try:
+            mask = None if all(held.advance(token) for token in self._anything) else held.mask()
+        except GrammarError:  # the request hears of it from the target
+            return []
+        return [] if mask is None else members(mask, _MOST_TOKENS)
 
     def _paths(self, cursor: Cursor, allowed: Sequence[int], seen: Mapping[int, int], *, room: int) -> list[Path]:
         """The texts that may come, each split into at most `room` tokens."""
@@ -122,15 +134,6 @@ def _walk(cursor: Cursor, tokens: Sequence[int]) -> Cursor | None:
 def _with_forced(cursor: Cursor, token: int, room: int) -> Path:
     following = cursor.advance(token)
     return (token, *(following.forced(room - 1) if following is not None and room > 1 else ()))
-
-
-def _allowed(cursor: Cursor) -> list[int]:
-    """The tokens that may follow; none where they are many, or nothing holds the text."""
-    try:
-        mask = cursor.mask()
-    except GrammarError:  # the request hears of it from the target
-        return []
-    return [] if mask is None else members(mask, _MOST_TOKENS)
 
 
 def _longest(texts: Mapping[int, bytes]) -> list[int]:

@@ -39,6 +39,8 @@ class Growth:
         self._depths: dict[int, int] = {ROOT: 0}
         self._children: dict[tuple[int, int], int] = {}
         self._open: list[tuple[float, int]] = [(-context.reach, ROOT)]
+        self._asked = ROOT, 0
+        self._asked_context = context
 
     def next_place(self) -> int | None:
         """The likeliest open place, which is open no more; None if the draft is grown."""
@@ -50,8 +52,13 @@ class Growth:
         """What a proposer sees that is asked what follows a place."""
         if place == ROOT:
             return self._context
-        path = self._path(place)
-        known = self._context
+        asked = place, len(self._tokens)
+        if self._asked != asked:  # else the next proposer is asked there, and nothing has grown since
+            self._asked, self._asked_context = asked, self._context_at(place)
+        return self._asked_context
+
+    def _context_at(self, place: int) -> Context:
+        path, known = self._path(place), self._context
         return replace(
             known,
             tokens=Tokens.of(known.tokens, path),

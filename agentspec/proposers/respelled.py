@@ -44,7 +44,7 @@ def unescaped(text: str) -> str:
 
 def writes_escaped(vocabulary: Vocabulary, tokens: Sequence[int]) -> bool | None:
     """Whether the last line break was written as JSON's escape; None: there is none, nor an escaped quotation mark."""
-    text = b"".join(map(vocabulary.text, tokens))
+    text = vocabulary.texts(tokens)
     plain = text.rfind(b"\n")
     escape = max(text.rfind(rb"\n"), text.rfind(rb"\""))
     return None if plain == escape else escape > plain

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agentspec.draft import EMPTY, ROOT, Draft
-from agentspec.grammar.track import TrackedCursor
+from agentspec.grammar.track import TrackedCursor, is_held
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.proposers.base import Context
 from agentspec.proposers.json_frames import FrameReader, Gap
@@ -80,7 +80,7 @@ def _writes_json(context: Context) -> bool:
     cursor = context.cursor
     if not isinstance(cursor, TrackedCursor) or cursor.place.mode not in ("json", "call"):
         return False
-    return bool(cursor.place.stack) and cursor.inner.mask() is None
+    return bool(cursor.place.stack) and not is_held(cursor.inner)
 
 
 def _tree(paths: Mapping[tuple[int, ...], float], ended: float) -> Draft:

@@ -75,7 +75,7 @@ def test_transformers_writes_as_many_tokens_as_a_grammar_let_ours_write(shell, r
 def test_ratios_are_of_runs_side_by_side_and_then_the_median():
     def side(place, ours, theirs):
         task = Task(f"t{place}", "prose", ())
-        stats = Stats(forwards=4, tokens=10, decode_ms=100, forward_ms=80, propose_ms=15)
+        stats = Stats(forwards=4, tokens=10, decode_ms=100, forward_ms=80, propose_ms=15, pick_ms=2)
         return [
             Measurement(task, "agentspec", 0, (1,) * 10, 1, 0.0, 9 / ours, stats),
             Measurement(task, "plain", 0, (1,) * 10, 1, 0.0, 1.0, stats),
@@ -90,6 +90,7 @@ def test_ratios_are_of_runs_side_by_side_and_then_the_median():
     assert found["ratios"]["agentspec / best speculative of transformers"] == 1.5
     assert found["outside_forwards"] == {"plain": 0.05, "agentspec": 0.05}
     assert found["drafting"]["agentspec"] == 0.15
+    assert found["picks"]["agentspec"] == 0.02
     assert found["tokens_per_forward"]["agentspec"] == 2.5
 
 

@@ -48,6 +48,20 @@ def test_a_whole_draft_accepted_gives_one_token_more() -> None:
     assert target.forwards == 2
 
 
+def test_a_record_tells_drafting_forward_and_picks_apart() -> None:
+    ticks = iter(range(99))
+    core = EngineCore(
+        counting(), Off(), controller=FixedController(0), config=EngineConfig(), clock=lambda: float(next(ticks))
+    )
+    events: list[Event] = []
+    core.add(Order(prompt=[1], params=SamplingParams(seed=0, max_tokens=1), listener=events.append))
+    core.step()
+    record = events[0].record
+    assert record is not None
+    # The clock ticks a second whenever it is read: at the start, around the forward, around the picks, at the end.
+    assert (record.propose_ms, record.forward_ms, record.pick_ms, record.total_ms) == (1000, 1000, 1000, 5000)
+
+
 def test_a_long_prompt_goes_through_in_chunks_while_others_decode() -> None:
     core = core_of(counting(), prefill_chunk=4)
     heard: list[tuple[str, tuple[int, ...]]] = []

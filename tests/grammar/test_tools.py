@@ -15,7 +15,7 @@ from agentspec.chat.chat import Chat
 from agentspec.chat.formats.hermes import OPEN
 from agentspec.errors import ConfigError, GrammarError
 from agentspec.grammar.base import FREE, Guide
-from agentspec.grammar.llg import allows
+from agentspec.grammar.masks import allows
 from agentspec.grammar.tools import Tool, ToolChoice, read_tools
 from agentspec.grammar.vocabulary import Vocabulary
 
