@@ -272,7 +272,8 @@ def test_tokens_are_counted_by_the_models_own_tokenizer() -> None:
         model = ChatAgentSpec(engine=engine)
         assert model.get_num_tokens("Grüße") == 7
         assert model.get_num_tokens_from_messages([HumanMessage("hi")]) == len("user: hi\nassistant:")
-        assert model.get_num_tokens_from_messages([HumanMessage("hi")], [weather]) > 300
+        asked = model.bind_tools([weather]).invoke("hi").usage_metadata
+        assert model.get_num_tokens_from_messages([HumanMessage("hi")], [weather]) == asked["input_tokens"] > 300
         assert model.get_token_ids("Hü") == [72, 195, 188]
         assert ChatAgentSpec(engine=engine, custom_get_token_ids=lambda text: [7]).get_num_tokens("Hü") == 1
 
