@@ -41,6 +41,7 @@ class CostTable:
         self._measured = [shape[width] for width in self._widths]
         self._learned = [0.0] * len(self._widths)
         self._costs = self._current()
+        self._known: dict[tuple[int, int], float] = {}
         self._rows = sorted(rows)
         self._row_costs = [rows[number] for number in self._rows]
         self.base_ms = base_ms
@@ -48,7 +49,12 @@ class CostTable:
 
     def relative(self, width: int, rows: int = 1) -> float:
         """Cost of a forward in forwards of one token; straight lines between the known widths, and on after them."""
-        return max(_line(self._widths, self._costs, width), 1.0) + max(_line(self._rows, self._row_costs, rows), 0.0)
+        known = self._known.get((width, rows))  # a draft is sized by many such costs, and they change once a forward
+        if known is None:
+            known = max(_line(self._widths, self._costs, width), 1.0)
+            known += max(_line(self._rows, self._row_costs, rows), 0.0)
+            self._known[width, rows] = known
+        return known
 
     def observe(self, width: int, forward_ms: float, rows: int = 1) -> None:
         """Count a decoding forward."""
@@ -63,7 +69,9 @@ class CostTable:
         moved = self._learned[nearest] + self._PACE * surprise if nearest else 0.0
         self._learned = [learned * self._FADE for learned in self._learned]
         self._learned[nearest] = moved
-        self._costs = self._current()
+        if (costs := self._current()) != self._costs:
+            self._costs = costs
+            self._known.clear()
 
     def _current(self) -> list[float]:
         """What was measured, shifted by what was learned; a wider forward never costs less."""

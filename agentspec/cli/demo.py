@@ -50,7 +50,7 @@ def demo(
     with Engine.load(name, draft=draft) as engine:
         report = _run(engine, Path(name).name, max_tokens, as_json=as_json)
     if as_json:
-        print_json(report.wire)
+        print_json(report.wire.model_dump(mode="json"))
     else:
         _print_summary(report)
     finish(report)
@@ -59,7 +59,7 @@ def demo(
 def _run(engine: Engine, name: str, max_tokens: int, *, as_json: bool) -> Report:
     from agentspec.replay.live import Way, replay
 
-    recording, way = read_traces([DEMO]), Way(max_tokens=max_tokens)
+    recording, way = read_traces([DEMO]), Way(model=name, max_tokens=max_tokens)
     if as_json:
         return replay(engine, recording, way, choose=_choose)
     out.print(f"{name} answers {len(recording.turns)} turns of a coding agent, each of them twice\n", markup=False)

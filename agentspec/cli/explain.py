@@ -12,7 +12,17 @@ import typer
 from rich.text import Text
 
 from agentspec.cli.console import err, new_table, out, print_json
-from agentspec.cli.options import DraftModel, Json, Model, Schema, ToolChoice, ToolFormat, Tools, answer_options
+from agentspec.cli.options import (
+    DraftModel,
+    Json,
+    Model,
+    Schema,
+    ToolChoice,
+    ToolFormat,
+    Tools,
+    answer_options,
+    check_writable,
+)
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, PromptError, check_text
 from agentspec.explain.account import Account
@@ -57,7 +67,7 @@ def explain(
     asked = _asked(prompt, turn)
     options = _options(asked, answer_options(tools, tool_choice if tools else None, schema), tool_choice)
     options["rounds"] = True
-    _check_writable(html)
+    check_writable(html)
     from agentspec.local.engine import Engine
 
     with Engine.load(model, draft=draft, tool_format=tool_format) as engine:
@@ -118,7 +128,7 @@ def _of_json(value: Any, turn: int, name: str) -> _Asked:  # noqa: ANN401
 
 
 def _of_turn(turns: list[Turn], number: int, name: str) -> _Asked:
-    from agentspec.replay.live import asked_of
+    from agentspec.replay.asks import asked_of
 
     if number > len(turns):
         raise ConfigError(f"--turn {number}: {name} has {len(turns)} turn(s)")
@@ -142,16 +152,6 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # too long for a name, so a text
         return False
-
-
-def _check_writable(html: Path | None) -> None:
-    """Before a model is loaded, not after it has written."""
-    if html is None:
-        return
-    try:
-        html.open("a").close()
-    except OSError as error:
-        raise ConfigError(f"--html {html} can't be written: {error.strerror}") from error
 
 
 def _label(text: str) -> str:

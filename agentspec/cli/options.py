@@ -87,3 +87,17 @@ def read_json(path: Path, option: str) -> Any:  # noqa: ANN401
         raise ConfigError(f"{option} {path} can't be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{option} {path} is not JSON: {error}") from error
+
+
+def check_writable(html: Path | None) -> None:
+    """See that a page can be written, before a model is loaded and not after it has answered.
+
+    Raises:
+        ConfigError: It can't.
+    """
+    if html is None:
+        return
+    try:
+        html.open("a").close()
+    except OSError as error:
+        raise ConfigError(f"--html {html} can't be written: {error.strerror}") from error

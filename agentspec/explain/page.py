@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 from agentspec.explain.account import TARGET, Account, Piece, Rejected
-from agentspec.explain.styles import style_of
+from agentspec.explain.frame import class_names, render, styled
 from agentspec.explain.terminal import rows, visible
 
 _SHOWN = 80  # characters of a rejected branch
@@ -22,16 +21,13 @@ def page(account: Account, *, title: str, facts: str, rejected: bool) -> str:
         facts: A line below the title.
         rejected: Whether wrong guesses are shown from the start; the page has a switch.
     """
-    from jinja2 import Environment
-
-    template = files("agentspec.explain").joinpath("page.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    names = {source: f"s{number}" for number, source in enumerate((*account.sources, TARGET))}
-    return environment.from_string(template).render(
+    names = class_names((*account.sources, TARGET))
+    return render(
+        "page.html.jinja",
         title=title,
         facts=facts,
         rejected=rejected,
-        sources=[(source, names[source], style_of(source)) for source in names],
+        sources=styled(names),
         items=list(_items(account, names)),
         rows=list(rows(account)),
         names=names,
@@ -48,7 +44,7 @@ def _items(account: Account, names: dict[str, str]) -> Iterator[dict[str, Any]]:
             yield _wrong(wrong.pop(0), names, starts=first)
             first = False
         before = piece.round
-        yield {"wrong": False, "name": names[piece.source], "text": piece.text, "tip": _tip(piece), "starts": starts}
+        yield {"wrong": False, "name": names[piece.source], "text": piece.text, "tip": tip(piece), "starts": starts}
 
 
 def _wrong(branch: Rejected, names: dict[str, str], *, starts: bool) -> dict[str, Any]:
@@ -57,7 +53,8 @@ def _wrong(branch: Rejected, names: dict[str, str], *, starts: bool) -> dict[str
     return {"wrong": True, "name": names[branch.source], "text": text, "tip": tip, "starts": starts}
 
 
-def _tip(piece: Piece) -> str:
+def tip(piece: Piece) -> str:
+    """What is shown of a piece that is pointed at."""
     score = "" if piece.score is None else f" · score {piece.score:.2f}"
     return f"round {piece.round} · {piece.source}{score} · {piece.segment.replace('_', ' ')}"
 

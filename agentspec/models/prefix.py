@@ -60,6 +60,8 @@ class PrefixCache:
 def shared_prefix(left: Sequence[int], right: Sequence[int]) -> int:
     """How many first tokens the two have in common."""
     low, high = 0, min(len(left), len(right))
+    if left[:high] == right[:high]:  # so it is from round to round
+        return high
     while low < high:
         middle = (low + high + 1) // 2
         if left[low:middle] == right[low:middle]:

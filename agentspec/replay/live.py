@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from statistics import median, median_low
 from typing import Literal, Protocol
 
+from agentspec import __version__
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, GrammarError, PromptError
 from agentspec.figures import median_of, ratio
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
+from agentspec.replay.asks import asked_of, held_to, reason, tool_choice
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.report import Report
 from agentspec.replay.turn_report import Fixed, TurnReport
@@ -36,6 +38,8 @@ class Way:
     """How turns are answered.
 
     Attributes:
+        model: What it is called, for the report.
+        draft: The draft model, likewise; None: there is none.
         max_tokens: The most tokens of an answer.
         runs: How often each turn is answered in every mode.
         switch: Of the engine's controller; None: no fixed budgets.
@@ -44,6 +48,8 @@ class Way:
             any case: every mode and run has a caller's name of its own, and without history every answer has.
     """
 
+    model: str = ""
+    draft: str | None = None
     max_tokens: int
     runs: int = 1
     switch: BudgetSwitch | None = None
@@ -59,15 +65,6 @@ class Way:
     def caller(self, mode: Mode | Literal["prefill"], run: int, place: int) -> str:
         """Whose answer it is: nothing that one caller's answers taught is used for another's."""
         return f"{self._prefix} {mode} {run}" + ("" if self.history and mode != "prefill" else f" {place}")
-
-
-def tool_choice(turn: Turn, wanted: str = "recorded") -> Options:
-    """What is asked of the model where there are tools: "auto", "required", or as it was recorded.
-
-    As recorded, a message that called tools has to call one now; any other turn is free to.
-    """
-    called = turn.called if wanted == "recorded" else wanted == "required"
-    return {"tool_choice": "required" if called else "auto"}
 
 
 def replay(
@@ -91,7 +88,7 @@ def replay(
         choose: What is asked of the model where a turn has tools.
         watch: Told what is being written.
     """
-    report = Report(skipped=list(recording.skipped))
+    report = Report(_setup(way), skipped=list(recording.skipped))
     asker = _Asker(engine, way, watch)
     try:
         for place, turn in enumerate(recording.turns):
@@ -100,18 +97,11 @@ def replay(
                 report.turns.append(found)
                 done(found)
             except (PromptError, GrammarError, ConfigError) as error:
-                report.skipped.append(Skipped(turn.file, turn.line, _reason(error), turn.index))
+                report.skipped.append(Skipped(turn.file, turn.line, reason(error), turn.index))
                 done(report.skipped[-1])
     except KeyboardInterrupt:
         report.interrupted = True
     return report
-
-
-def asked_of(turn: Turn, choose: Callable[[Turn], Options] = tool_choice) -> Options:
-    """The options of a turn's answer: a response format holds the answers that called no tools."""
-    if turn.schema is not None and not turn.called:
-        return {"json_schema": dict(turn.schema)}
-    return {"tools": turn.tools, **choose(turn)} if turn.tools else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +122,13 @@ class _Asker:
             for mode in (*modes[first:], *modes[:first]):
                 named: Options = {**options, "caller": self.way.caller(mode, run, place)}
                 found[mode].append(self._run(turn, mode, named))
-        return _report(turn, prefill, found)
+        return _report(turn, options, prefill, found)
 
     def _run(self, turn: Turn, mode: Mode, options: Options) -> Result:
         if self.way.switch:
             self.way.switch.choose(mode if isinstance(mode, int) else None)
         speculate = mode != "plain"
-        asked: Options = {**options, "speculate": speculate}
+        asked: Options = {**options, "speculate": speculate, "rounds": speculate}
         tell = self.watch or (lambda turn, speculate, text, tokens: None)
         tell(turn, speculate, "", 0)
         result, tokens = None, 0
@@ -151,7 +141,7 @@ class _Asker:
         return result
 
 
-def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> TurnReport:
+def _report(turn: Turn, options: Options, prefill: Result, found: dict[Mode, list[Result]]) -> TurnReport:
     plain, ours = found["plain"], found["adaptive"]
     times = {mode: [_seconds(result.stats) for result in results] for mode, results in found.items()}
     middle = ours[times["adaptive"].index(median_low(times["adaptive"]))]
@@ -159,6 +149,7 @@ def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> Tur
     return TurnReport(
         trace_id=turn.trace_id,
         index=turn.index,
+        digest=turn.digest,
         category=turn.category,
         repeat=turn.repeat,
         number=turn.number,
@@ -172,13 +163,32 @@ def _report(turn: Turn, prefill: Result, found: dict[Mode, list[Result]]) -> Tur
         identical=len(answers) == 1,
         finish_reason=middle.finish_reason,
         stats=middle.stats,
+        rounds=middle.rounds,
         fixed={
             mode: Fixed(results[0].stats.forwards, median(times[mode]), _relative(times[mode], times["adaptive"]))
             for mode, results in found.items()
             if isinstance(mode, int)
         },
         approximate=turn.approximate,
+        held=held_to(options),
     )
+
+
+def _setup(way: Way) -> dict[str, object]:
+    from agentspec.models.device import describe_device
+
+    return {
+        "mode": "live",
+        "agentspec": __version__,
+        "model": way.model,
+        "draft": way.draft,
+        "max_tokens": way.max_tokens,
+        "runs": way.runs,
+        "history": way.history,
+        "budget": None,
+        "cost": None,
+        "device": describe_device(),
+    }
 
 
 def _seconds(stats: Stats) -> float:
@@ -189,8 +199,3 @@ def _seconds(stats: Stats) -> float:
 def _relative(theirs: Sequence[float], ours: Sequence[float]) -> float | None:
     """The median of ratios of runs side by side."""
     return median_of(map(ratio, theirs, ours))
-
-
-def _reason(error: Exception) -> str:
-    """The message without the value, which our messages give behind ", not": it is a piece of the recorded text."""
-    return str(error).partition(", not ")[0]

@@ -6,14 +6,15 @@ on a clock that stands still otherwise, so a report is the same each time; what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from agentspec.config import EngineConfig
 from agentspec.control import FixedController, SpeculationController
 from agentspec.cost import CostTable
-from agentspec.draft import ROOT
+from agentspec.draft import ROOT, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, Order
 from agentspec.errors import TraceError
@@ -22,8 +23,10 @@ from agentspec.models.base import Output, Row
 from agentspec.models.token_slot import TokenSlot
 from agentspec.places import Place
 from agentspec.proposers.answers import AnswerStore
+from agentspec.proposers.base import Context, Proposer
 from agentspec.proposers.registry import build_proposer
-from agentspec.trace import Stats
+from agentspec.trace import Stats, StepRecord
+from agentspec.verify import Outcome
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,73 +108,108 @@ class Oracle:
         return min(self.eos, default=0)
 
 
-@dataclass(slots=True)
-class OracleRun:
-    """What a recording would have taken.
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a recorded answer would have taken.
 
     Attributes:
-        stats: Of each answer, in order.
-        plain_ms: Of each answer, without drafts, from its second token on.
+        stats: Its sums; times are what the cost says.
+        rounds: What each forward brought.
+        plain_ms: Without drafts, from its second token on.
+        drafting_seconds: What drafting took here.
     """
 
-    stats: list[Stats] = field(default_factory=list)
-    plain_ms: list[float] = field(default_factory=list)
+    stats: Stats
+    rounds: tuple[StepRecord, ...]
+    plain_ms: float
+    drafting_seconds: float
 
 
-def run_oracle(
-    recorded: Iterable[Recorded],
-    vocabulary: Vocabulary,
-    cost: CostTable,
-    *,
-    proposers: Sequence[str] | None = None,
-    budget: int | None = None,
-    config: EngineConfig | None = None,
-) -> OracleRun:
-    """Decode recorded answers one after another, with what each one teaches.
+class OracleEngine:
+    """Decodes recorded answers one after another, with what each one teaches.
 
     Args:
-        recorded: In the order in which they were written.
         vocabulary: Of the tokenizer that they are written with.
         cost: Of a forward.
         proposers: See `build_proposer`; a draft model can't be among them.
         budget: A fixed one; None: the adaptive controller's.
         config: Sizes.
-
-    Raises:
-        TraceError: An answer can't be written again: a token may not stand where it does under the order's guide, or
-            it ends elsewhere.
     """
-    config = config or EngineConfig()
-    oracle = Oracle(vocab_size=len(vocabulary.tokens), eos=vocabulary.eos, cost=cost)
-    control: SpeculationController = SpeculationController(max_draft=config.max_draft, cost=cost)
-    if budget is not None:
-        control = FixedController(budget)
-    proposer = build_proposer(
-        proposers, vocabulary=vocabulary, draft_model=None, judge=control, answers=AnswerStore(shared=False)
-    )
-    core = EngineCore(oracle, proposer, controller=control, config=config, picker=oracle, clock=oracle.clock)
-    run = OracleRun()
-    for each in recorded:
-        run.stats.append(_decode(core, oracle, each))
-        run.plain_ms.append((len(each.answer) - 1) * cost.base_ms)
-    return run
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        cost: CostTable,
+        *,
+        proposers: Sequence[str] | None = None,
+        budget: int | None = None,
+        config: EngineConfig | None = None,
+    ) -> None:
+        config = config or EngineConfig()
+        self._cost = cost
+        self._oracle = Oracle(vocab_size=len(vocabulary.tokens), eos=vocabulary.eos, cost=cost)
+        control: SpeculationController = _Timeless(max_draft=config.max_draft, cost=cost)
+        if budget is not None:
+            control = FixedController(budget)
+        answers = AnswerStore(shared=False)
+        proposer = build_proposer(proposers, vocabulary=vocabulary, draft_model=None, judge=control, answers=answers)
+        self._timed = _Timed(proposer)
+        self._core = EngineCore(
+            self._oracle,
+            self._timed,
+            controller=control,
+            config=config,
+            picker=self._oracle,
+            clock=self._oracle.clock,
+        )
+
+    def decode(self, recorded: Recorded) -> Decoded:
+        """Write a recorded answer again.
+
+        Raises:
+            TraceError: It can't be: a token may not stand where it does under the order's guide, or it ends elsewhere.
+        """
+        events: list[Event] = []
+        before = self._timed.seconds
+        self._oracle.write(recorded)
+        self._core.add(replace(recorded.order, listener=events.append))
+        while not self._core.idle:
+            self._core.step()
+        written = tuple(token for event in events for token in event.tokens)
+        end = next(event for event in events if event.finish_reason)
+        if written != recorded.answer:
+            reason = end.error or f"{len(written)} tokens of {len(recorded.answer)}"
+            raise TraceError(f"the recorded answer can't be written again: {reason}")
+        assert end.stats is not None, "an answer's last event has its sums"
+        rounds = tuple(event.record for event in events if event.record)
+        plain_ms = (len(recorded.answer) - 1) * self._cost.base_ms
+        return Decoded(end.stats, rounds, plain_ms, self._timed.seconds - before)
 
 
-def _decode(core: EngineCore, oracle: Oracle, recorded: Recorded) -> Stats:
-    written: list[int] = []
-    ends: list[Event] = []
+class _Timeless(SpeculationController):
+    """The controller, for which drafting takes no time: it would else decide by what else this machine does."""
 
-    def hear(event: Event) -> None:
-        written.extend(event.tokens)
-        if event.finish_reason:
-            ends.append(event)
+    def observe_draft(self, proposer: str, seconds: float) -> None:
+        """Nothing to learn."""
 
-    oracle.write(recorded)
-    core.add(replace(recorded.order, listener=hear))
-    while not core.idle:
-        core.step()
-    if tuple(written) != recorded.answer:
-        reason = ends[0].error if ends and ends[0].error else f"{len(written)} tokens of {len(recorded.answer)}"
-        raise TraceError(f"the recorded answer can't be written again: {reason}")
-    assert ends[0].stats is not None, "an answer's last event has its sums"
-    return ends[0].stats
+
+class _Timed:
+    """A proposer, and the seconds that it took by the real clock."""
+
+    def __init__(self, proposer: Proposer) -> None:
+        self.name, self.sources = proposer.name, proposer.sources
+        self.seconds = 0.0
+        self._proposer = proposer
+
+    def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
+        start = perf_counter()
+        try:
+            return self._proposer.propose(contexts)
+        finally:
+            self.seconds += perf_counter() - start
+
+    def learn(self, context: Context, draft: Draft, outcome: Outcome) -> None:
+        self._proposer.learn(context, draft, outcome)
+
+    def finish(self, request_id: int, answer: Sequence[int]) -> None:
+        self._proposer.finish(request_id, answer)

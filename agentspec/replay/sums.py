@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentspec.figures import median_of, ratio
-from agentspec.replay.turn_report import TurnReport
+from agentspec.replay.turn_report import TurnReport, rounded
 
 
 def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
@@ -17,27 +17,35 @@ def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
     these turns, and `adaptive_to_best` how many times as fast as that the adaptive one was, likewise both ways.
     """
     tokens, forwards = sum(turn.tokens for turn in turns), sum(turn.forwards for turn in turns)
-    seconds, plain = sum(turn.seconds for turn in turns), sum(turn.plain_seconds for turn in turns)
+    seconds, plain = whole(turn.seconds for turn in turns), whole(turn.plain_seconds for turn in turns)
+    compared = [turn.identical for turn in turns if turn.identical is not None]
     return {
         "turns": len(turns),
         "tokens": tokens,
         "forwards": forwards,
         "plain_forwards": sum(turn.plain_forwards for turn in turns),
         "tokens_per_forward": ratio(tokens, forwards),
-        "seconds": round(seconds, 4),
-        "plain_seconds": round(plain, 4),
-        "speedup": ratio(plain, seconds),
+        "seconds": rounded(seconds),
+        "plain_seconds": rounded(plain),
+        "speedup": ratio(plain or 0, seconds or 0),
         "median_speedup": median_of(turn.speedup for turn in turns),
-        "identical": all(turn.identical for turn in turns),
-        **({"budgets": budgets} if (budgets := _budgets(turns, tokens, seconds)) else {}),
+        "identical": all(compared) if len(compared) == len(turns) else None,
+        "budgets": _budgets(turns, tokens, seconds or 0),
     }
 
 
-def _budgets(turns: Sequence[TurnReport], tokens: int, seconds: float) -> dict[str, Any]:
-    """What the fixed budgets came to, over turns that all have the same ones; empty without any."""
+def whole(values: Iterable[float | None]) -> float | None:
+    """The sum; None where a part is not known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _budgets(turns: Sequence[TurnReport], tokens: int, seconds: float) -> dict[str, Any] | None:
+    """What the fixed budgets came to, over turns that all have the same ones; None without any."""
     sizes = list(turns[0].fixed) if turns else []
     if not sizes:
-        return {}
+        return None
     took = {size: sum(turn.fixed[size].seconds for turn in turns) for size in sizes}
     forwards = {size: sum(turn.fixed[size].forwards for turn in turns) for size in sizes}
     best = min(sizes, key=lambda size: took[size])

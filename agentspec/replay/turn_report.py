@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentspec.figures import ratio
 from agentspec.replay.categories import Category
-from agentspec.trace import Stats, by_source
+from agentspec.trace import Stats, StepRecord, by_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,17 @@ class Fixed:
         return {"forwards": self.forwards, "seconds": round(self.seconds, 4), "relative": self.relative}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReport:
-    """One turn, answered twice or more by one model from the same prefilled prompt.
+    """One turn, answered twice or more by one model from the same prefilled prompt; or its recorded answer, drafted.
 
     With several runs, seconds and ratios are the medians over them, and the speculative answer is that of the run in
-    the middle.
+    the middle. Seconds are None where no cost of a forward is known; without a model they are projected.
 
     Attributes:
         trace_id: Of the conversation.
         index: Of the recorded message that was answered anew.
+        digest: Of the turn; see `Turn.digest`.
         category: Of the recorded message.
         repeat: Whether an earlier line holds the same task.
         number: Which of its conversation's turns, from 1.
@@ -52,30 +53,37 @@ class TurnReport:
         seconds: Likewise, of the speculative answer.
         prefill_seconds: Time in which the prompt was read, by the draft model too where it was asked.
         speedup: Plain seconds by speculative seconds; None where that is 0.
-        identical: Whether all answers have the same tokens and finish reason.
+        identical: Whether all answers have the same tokens and finish reason; None: there is but one.
         finish_reason: Of the speculative answer.
         stats: Of the speculative answer.
+        rounds: Of the speculative answer.
         fixed: Answers with fixed budgets, by budget.
         approximate: Whether the recorded message is not to the character what its model wrote.
+        held: What the answer was held to: "required" or "auto" calls, "schema", or nothing ("free").
+        loosened: Whether that is nothing since the recorded answer breaks what was asked.
     """
 
     trace_id: str
     index: int
+    digest: str
     category: Category
     repeat: bool
+    number: int
     prompt_tokens: int
     tokens: int
     plain_forwards: int
-    plain_seconds: float
-    seconds: float
-    prefill_seconds: float
+    plain_seconds: float | None
+    seconds: float | None
+    prefill_seconds: float | None
     speedup: float | None
-    identical: bool
+    identical: bool | None
     finish_reason: str
     stats: Stats
+    rounds: Sequence[StepRecord] = ()
     fixed: Mapping[int, Fixed] = field(default_factory=dict)
-    number: int = 1
     approximate: bool = False
+    held: str
+    loosened: bool = False
 
     @property
     def forwards(self) -> int:
@@ -84,28 +92,37 @@ class TurnReport:
 
     @property
     def wire(self) -> dict[str, Any]:
-        """As reports show it."""
-        fixed = {"fixed": {str(size): found.wire for size, found in self.fixed.items()}} if self.fixed else {}
+        """As reports show it; see `agentspec.replay.wire`."""
         return {
             "trace_id": self.trace_id,
             "index": self.index,
+            "digest": self.digest,
+            "number": self.number,
             "category": self.category.value,
             "repeat": self.repeat,
             "approximate": self.approximate,
+            "held": self.held,
+            "loosened": self.loosened,
             "prompt_tokens": self.prompt_tokens,
             "tokens": self.tokens,
             "forwards": self.forwards,
             "plain_forwards": self.plain_forwards,
-            "seconds": round(self.seconds, 4),
-            "plain_seconds": round(self.plain_seconds, 4),
-            "prefill_seconds": round(self.prefill_seconds, 4),
+            "seconds": rounded(self.seconds),
+            "plain_seconds": rounded(self.plain_seconds),
+            "prefill_seconds": rounded(self.prefill_seconds),
             "speedup": self.speedup,
             "identical": self.identical,
             "finish_reason": self.finish_reason,
             "by_source": by_source(self.stats.drafted, self.stats.accepted),
             "by_segment": segments_wire(self.stats),
-            **fixed,
+            "by_depth": depths_wire(self.rounds),
+            "fixed": {str(size): found.wire for size, found in self.fixed.items()},
         }
+
+
+def rounded(seconds: float | None) -> float | None:
+    """As reports show times."""
+    return None if seconds is None else round(seconds, 4)
 
 
 def segments_wire(stats: Stats) -> dict[str, dict[str, float | None]]:
@@ -117,3 +134,16 @@ def segments_wire(stats: Stats) -> dict[str, dict[str, float | None]]:
         return {name: counts[name] for name in names} | {"tokens_per_forward": per_forward}
 
     return {name: entry(counts) for name, counts in sorted(stats.segments.items())}
+
+
+def depths_wire(rounds: Iterable[StepRecord]) -> list[dict[str, float]]:
+    """Counts by how deep in its draft a node stands, the first level at index 0, as reports show them."""
+    drafted: Counter[int] = Counter()
+    accepted: Counter[int] = Counter()
+    for record in rounds:
+        drafted.update(record.draft.depths())
+        accepted.update(range(len(record.path)))
+    return [
+        {"drafted": drafted[depth], "accepted": accepted[depth], "rate": round(accepted[depth] / drafted[depth], 3)}
+        for depth in range(len(drafted))
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +51,12 @@ class Turn:
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
     model: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same turn, wherever it is read from: of its prompt and answer, with nothing of the text."""
+        text = json.dumps([self.messages, self.tools, self.answer], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

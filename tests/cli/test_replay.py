@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from agentspec.local.engine import Engine
+from agentspec.replay.wire import ReplayReport
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 ROW = {
@@ -32,57 +33,52 @@ def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, ec
     assert (code, trouble) == (0, "")
     assert lines[0].endswith("60 tokens in 13 forwards, identical")
     assert "guesser" in shown
-    assert lines[3].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
-    assert lines[4].split()[:4] == ["prose", "2", "60", "4.62"]
+    assert lines[4].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
+    assert lines[5].split()[:4] == ["prose", "2", "60", "4.62"]
     assert [line.split()[:2] for line in lines if line.startswith("cats ")] == [["cats", "1"], ["cats", "2"]]
     assert lines[-1] == f"  {trace}:2: not JSON: Expecting property name enclosed in double quotes at column 2"
     assert max(map(len, lines[:-1])) <= 80
     assert "secret" not in shown
 
 
-def test_json_has_the_shape_that_the_issue_names(shell, echo, trace):
+def test_json_is_what_the_schema_says(shell, echo, trace):
     code, shown, _ = shell("replay", "--json", "--turns", "1", "--model", "m", "--draft", "d", trace)
     report = json.loads(shown)
 
-    assert (code, sorted(report)) == (
-        0,
-        [
-            "by_category",
-            "by_category_without_repeats",
-            "by_segment",
-            "by_source",
-            "interrupted",
-            "skipped",
-            "total",
-            "turns",
-            "without_repeats",
-        ],
-    )
+    assert code == 0
+    assert ReplayReport.model_validate(report).model_dump(mode="json") == report
     (turn,) = report["turns"]
-    assert {**turn, "seconds": 1, "plain_seconds": 1, "prefill_seconds": 1, "speedup": 1} == {
+    times = ("seconds", "plain_seconds", "prefill_seconds", "speedup", "prompt_tokens", "digest")
+    assert {name: value for name, value in turn.items() if name not in times} == {
         "trace_id": "cats",
         "index": 1,
+        "number": 1,
         "category": "prose",
         "repeat": False,
         "approximate": False,
-        "prompt_tokens": turn["prompt_tokens"],
+        "held": "auto",
+        "loosened": False,
         "tokens": 26,
         "forwards": 6,
         "plain_forwards": 26,
-        "seconds": 1,
-        "plain_seconds": 1,
-        "prefill_seconds": 1,
-        "speedup": 1,
         "identical": True,
         "finish_reason": "stop",
         "by_source": report["by_source"],
         "by_segment": report["by_segment"],
+        "by_depth": report["by_depth"],
+        "fixed": {},
     }
     assert report["total"].items() >= {"tokens": 26, "forwards": 6, "plain_forwards": 26, "identical": True}.items()
     assert report["total"]["tokens_per_forward"] == 4.333
     assert report["by_category"]["prose"].items() >= {"turns": 1, "forwards": 6, "tokens_per_forward": 4.333}.items()
     assert report["skipped"][0]["line"] == 2
     assert echo == [{"model": "m", "draft": "d", "speculate": True}]
+
+
+def test_the_schema_of_the_report_is_the_published_one(shell, repository):
+    published = json.loads((repository / "docs" / "replay-report.schema.json").read_text())
+
+    assert json.loads(shell("replay", "--json-schema")[1]) == published
 
 
 def test_a_changed_token_is_loud_and_exits_1(shell, echo, trace, monkeypatch):
@@ -159,9 +155,9 @@ def test_repeats_are_told_apart(shell, echo, tmp_path):
     file.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW)}\n")
 
     lines = [line.rstrip() for line in shell("replay", "--runs", "2", str(file))[1].splitlines()]
-    assert lines[4].split()[:2] == ["prose", "4"]
-    assert lines[6].startswith("without 2 repeats")
-    assert lines[7].split()[:2] == ["prose", "2"]
+    assert lines[5].split()[:2] == ["prose", "4"]
+    assert lines[7].startswith("without 2 repeats")
+    assert lines[8].split()[:2] == ["prose", "2"]
 
 
 def test_strict_refuses_what_can_not_be_used_before_a_model_is_loaded(shell, echo, trace):
@@ -197,7 +193,7 @@ def test_other_formats_are_replayed_and_approximate_turns_are_told(shell, echo):
 
     lines = shell("replay", fixture)[1].splitlines()
     assert (
-        lines[2] == "1 of 2 turns are approximate: their recorded answers are not to the character what the model wrote"
+        lines[3] == "1 of 2 turns are approximate: their recorded answers are not to the character what the model wrote"
     )
     assert json.loads(shell("replay", "--json", fixture)[1])["total"]["approximate"] == 1
 

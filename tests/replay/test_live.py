@@ -1,6 +1,7 @@
 """A replay on an engine that answers with its prompt's last line."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from agentspec.engine.core import EngineCore
 from agentspec.errors import EngineError
 from agentspec.local.engine import Engine
 from agentspec.proposers.base import Context, Off, Proposer
+from agentspec.replay.asks import tool_choice
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.categories import Category
-from agentspec.replay.live import Way, replay, tool_choice
+from agentspec.replay.live import Way, _setup, replay
 from agentspec.replay.report import Report, disturbed, headline
 from agentspec.replay.turns import Recording, Skipped, Turn
 from agentspec.testing import FixedController, ScriptedTarget
@@ -96,18 +98,18 @@ def test_a_difference_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     with echo_engine() as engine:
         report = replay(engine, recording(turn(CAT)), Way(max_tokens=8))
     assert (report.identical, report.total["identical"]) == (False, False)
-    assert headline(report).endswith(", NOT identical")
+    assert headline(report.wire).endswith(", NOT identical")
 
 
 def test_times_that_the_saved_forwards_cannot_explain_are_no_figure() -> None:
-    assert disturbed({"speedup": 66.2, "plain_forwards": 205, "forwards": 23})
-    assert not disturbed({"speedup": 8.9, "plain_forwards": 205, "forwards": 23})
+    assert disturbed(SimpleNamespace(speedup=66.2, plain_forwards=205, forwards=23))
+    assert not disturbed(SimpleNamespace(speedup=8.9, plain_forwards=205, forwards=23))
 
 
 def test_a_report_of_nothing_divides_by_nothing() -> None:
-    report = Report(skipped=[Skipped("f", 1, "why")])
+    report = Report(_setup(Way(max_tokens=8)), skipped=[Skipped("f", 1, "why")])
 
-    assert headline(report) == "nothing was answered: 1 skipped"
+    assert headline(report.wire) == "nothing was answered: 1 skipped"
     assert report.total["speedup"] is None
 
 

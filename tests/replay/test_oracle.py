@@ -8,7 +8,7 @@ from agentspec import Engine, EngineConfig, SamplingParams
 from agentspec.cost import CostTable
 from agentspec.errors import TraceError
 from agentspec.local.ask import Ask
-from agentspec.replay.oracle import Recorded, run_oracle
+from agentspec.replay.oracle import OracleEngine, Recorded
 
 TOOLS = [
     {
@@ -40,13 +40,14 @@ def test_the_oracle_accepts_what_the_live_run_accepted(smollm2):
             orders, _ = engine._asker.read(Ask(prompt, params, options))
             live.append(found.stats)
             recorded.append(Recorded(orders[0], found.tokens))
-        run = run_oracle(recorded, engine._asker._vocabulary, COST, budget=5, config=config)
-        for ours, theirs in zip(run.stats, live, strict=True):
+        oracle = OracleEngine(engine._asker._vocabulary, COST, budget=5, config=config)
+        found = [oracle.decode(each) for each in recorded]
+        for ours, theirs in zip([each.stats for each in found], live, strict=True):
             assert (ours.forwards, ours.drafted, ours.accepted) == (theirs.forwards, theirs.drafted, theirs.accepted)
             assert ours.segments == theirs.segments
-        assert run.plain_ms[0] == 10 * (len(recorded[0].answer) - 1)
-        assert run.stats[0].decode_ms < run.plain_ms[0]  # a call of some keys: fewer, dearer forwards
+        assert found[0].plain_ms == 10 * (len(recorded[0].answer) - 1)
+        assert found[0].stats.decode_ms < found[0].plain_ms  # a call of some keys: fewer, dearer forwards
 
         wrong = Recorded(recorded[0].order, recorded[1].answer)  # prose where a call is required
         with pytest.raises(TraceError, match="can't be written again"):
-            run_oracle([wrong], engine._asker._vocabulary, COST)
+            oracle.decode(wrong)
