@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, wrap_model_call
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -109,14 +109,14 @@ def next_step(messages: Sequence[AnyMessage], *, small: bool) -> str:
     return AFTER[names[-1]]  # it goes round in circles
 
 
-def held(tool: BaseTool, messages: Sequence[AnyMessage]) -> dict[str, Any]:
+def held(tool: BaseTool | dict[str, Any], messages: Sequence[AnyMessage]) -> dict[str, Any]:
     """What the small model may write: versions of the file not yet tried, and a few sentences."""
     found = convert_to_openai_tool(tool)
-    arguments = found["function"]["parameters"]["properties"]
+    name, arguments = found["function"]["name"], found["function"]["parameters"]["properties"]
     tried = [call["args"].get("content") for call in calls_in(messages)]
-    if tool.name == "write_file":
+    if name == "write_file":
         arguments["content"]["enum"] = [each for each in VERSIONS if each not in tried]
-    if tool.name == "finish":
+    if name == "finish":
         arguments["summary"]["enum"] = SUMMARIES
     return found
 
@@ -128,7 +128,7 @@ def guide(*, small: bool) -> AgentMiddleware:
     def guided(request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
         step = next_step(request.messages, small=small)
         tools = request.tools if step == "finish" else request.tools[:-1]
-        given = [held(each, request.messages) for each in tools] if small else tools
+        given: list[BaseTool | dict[str, Any]] = [held(each, request.messages) if small else each for each in tools]
         return handler(request.override(tools=given, tool_choice=step, model_settings={"parallel_tool_calls": False}))
 
     return guided
@@ -136,14 +136,18 @@ def guide(*, small: bool) -> AgentMiddleware:
 
 def work(model: ChatAgentSpec, callbacks: list[BaseCallbackHandler], *, small: bool) -> Iterator[AnyMessage]:
     """What the agent says and is told, as it comes."""
-    config: RunnableConfig = {"callbacks": callbacks, "recursion_limit": MOST_STEPS}
+    config: RunnableConfig = {
+        "callbacks": callbacks,
+        "recursion_limit": MOST_STEPS,
+        "metadata": {"thread_id": "prices"},
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "prices.py").write_text(PRICES)
         (folder / "test_prices.py").write_text(TESTS)
         agent = create_agent(model, tools_in(folder), middleware=[guide(small=small)])
         try:
-            for update in agent.stream({"messages": [("user", TASK)]}, config, stream_mode="updates"):
+            for update in agent.stream({"messages": [HumanMessage(TASK)]}, config, stream_mode="updates"):
                 for state in update.values():
                     yield from state["messages"]
         except GraphRecursionError:
