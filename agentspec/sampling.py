@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -46,9 +46,11 @@ def pick(logits: Tensor, places: Sequence[Place]) -> Sequence[int]:
         places: One a row.
     """
     if logits.device.type == "cpu":
-        return _Lazy(logits, places, None)
+        rows = logits.numpy()  # which finds a row's likeliest token, the first of several, in a tenth of torch's time
+        return _Lazy(logits, places, lambda index: int(rows[index].argmax()))
     if all(_is_argmax(place) for place in places):
-        return _Lazy(logits, places, logits.argmax(-1).tolist())
+        likeliest: list[int] = logits.argmax(-1).tolist()
+        return _Lazy(logits, places, likeliest.__getitem__)
     picks: list[int] = torch.stack([_pick(row, place) for row, place in zip(logits, places, strict=True)]).tolist()
     return picks
 
@@ -71,10 +73,10 @@ class _Lazy(Sequence[int]):
     Args:
         logits: `[places, vocab]`.
         places: One a row.
-        likeliest: The likeliest token of each row, where that is known.
+        likeliest: The likeliest token of a row.
     """
 
-    def __init__(self, logits: Tensor, places: Sequence[Place], likeliest: Sequence[int] | None) -> None:
+    def __init__(self, logits: Tensor, places: Sequence[Place], likeliest: Callable[[int], int]) -> None:
         self._logits, self._places, self._likeliest = logits, places, likeliest
         self._known: dict[int, int] = {}
 
@@ -90,13 +92,13 @@ class _Lazy(Sequence[int]):
         return (self[index] for index in range(len(self)))
 
     def _pick(self, index: int) -> int:
-        scores, place = self._logits[index], self._places[index]
+        place = self._places[index]
         if _is_argmax(place):
-            likeliest = int(_argmax(scores)) if self._likeliest is None else self._likeliest[index]
+            likeliest = self._likeliest(index)
             # Where it may follow there is no need of a mask, and whoever goes on with it asks for that place anyway.
             if place.cursor.advance(likeliest) is not None:
                 return likeliest
-        return int(_pick(scores, place))
+        return int(_pick(self._logits[index], place))
 
 
 def _is_argmax(place: Place) -> bool:
@@ -130,7 +132,7 @@ def _pick(logits: Tensor, place: Place) -> Tensor:
 
 
 def _argmax(scores: Tensor) -> Tensor:
-    """The likeliest token, the first of several; on a CPU numpy finds it in a tenth of torch's time."""
+    """The likeliest token, the first of several."""
     return torch.tensor(scores.numpy().argmax()) if scores.device.type == "cpu" else scores.argmax()
 
 

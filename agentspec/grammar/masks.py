@@ -17,18 +17,14 @@ def allows(mask: Mask, token: int) -> bool:
 
 
 def members(mask: Mask, most: int) -> list[int]:
-    """The tokens that the mask has; none if they are more than `most`, which its beginning shows already as a rule."""
-    if _size(mask[:most]) > most or _size(mask) > most:
-        return []
+    """The tokens that the mask has; none if they are more than `most`."""
     words = np.flatnonzero(mask)
+    if len(words) > most or int(np.bitwise_count(mask[words]).sum()) > most:
+        return []
     bits = np.unpackbits(mask[words].view(np.uint8), bitorder="little").reshape(len(words), 32)
     rows, columns = np.nonzero(bits)
     tokens: list[int] = (words[rows] * 32 + columns).tolist()
     return tokens
-
-
-def _size(mask: Mask) -> int:
-    return int(np.bitwise_count(mask).sum())
 
 
 def pack(vocabulary: Vocabulary, tokens: Iterable[int]) -> Mask:
