@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from agentspec.errors import GrammarError
 from agentspec.grammar.base import Cursor, Guide, Mask
 from agentspec.grammar.llg import EndCursor, LlgCursor, LlgGuide
 from agentspec.grammar.vocabulary import Vocabulary
@@ -48,12 +50,20 @@ class TrackedGuide:
         if not self._guesses or not (begins or (place.stack and before.guesses)) or is_held(inner):
             return ()
         begun = self.vocabulary.spelled(token)
-        following: list[Cursor | None] = (
-            [guess.after(begun[begun.find(b"{") :]) for guess in self._guesses]
+        steps: list[Callable[[], Cursor | None]] = (
+            [partial(guess.after, begun[begun.find(b"{") :]) for guess in self._guesses]
             if begins
-            else [guess.advance(token) for guess in before.guesses]
+            else [partial(guess.advance, token) for guess in before.guesses]
         )
-        return tuple(guess for guess in following if guess is not None)
+        return tuple(guess for step in steps if (guess := _tried(step)) is not None)
+
+
+def _tried(step: Callable[[], Cursor | None]) -> Cursor | None:
+    """Where a guess leads; None, too, where its grammar can't go on: nothing is held to it, so that is no failure."""
+    try:
+        return step()
+    except GrammarError:
+        return None
 
 
 class TrackedCursor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from toy_vocabulary import TV
 
+from agentspec.errors import GrammarError
 from agentspec.grammar.base import FREE, Cursor
 from agentspec.grammar.code_names import code_names
 from agentspec.grammar.free_calls import free_calls
+from agentspec.grammar.llg import LlgCursor
 from agentspec.grammar.tools import read_tools
 from agentspec.grammar.track import TrackedCursor, TrackedGuide, likely
 from agentspec.segmenter import Segmenter
@@ -57,6 +60,19 @@ def test_a_call_that_nothing_holds_is_guessed_in_the_spelling_it_is_written_in()
 def test_what_is_no_call_is_guessed_no_further() -> None:
     assert not after(b'{"nome').guesses
     assert not after(b"So {").guesses
+
+
+def test_a_guess_whose_grammar_fails_is_dropped_and_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = after(b'{"na')
+    assert before.guesses
+
+    def fail(self: LlgCursor, token: int) -> None:
+        raise GrammarError("too complex to go on")
+
+    monkeypatch.setattr(LlgCursor, "advance", fail)
+    following = before.advance(ord("m"))
+    assert following is not None
+    assert following.guesses == ()
 
 
 def test_a_schema_may_mark_an_argument_as_code() -> None:
