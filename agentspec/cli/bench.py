@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median, quantiles
 from typing import Annotated, Any
 
 import typer
@@ -165,7 +166,7 @@ def _figure(value: float | None, unit: str = "") -> str:
     return "-" if value is None else f"{value:.2f}{unit}" if unit else f"{value:.1f}"
 
 
-def _forward_costs(name: str, context: int, *, half: bool, against: bool) -> dict[str, dict[int, float]]:
+def _forward_costs(name: str, context: int, *, half: bool, against: bool) -> dict[str, dict[int, list[float]]]:
     from agentspec.models.cost import take_turns, target_step
     from agentspec.models.load import load_target
 
@@ -182,15 +183,14 @@ def _cost(name: str, *, half: bool, against: bool, as_json: bool) -> None:
     from agentspec.engine.thread import MODEL_THREAD
 
     context = 512
-    found = MODEL_THREAD.call(lambda: _forward_costs(name, context, half=half, against=against))
+    took = MODEL_THREAD.call(lambda: _forward_costs(name, context, half=half, against=against))
+    found = {whose: {width: median(each) for width, each in costs.items()} for whose, costs in took.items()}
     if as_json:
-        milliseconds = {
-            whose: {str(width): round(1000 * took, 3) for width, took in costs.items()}
-            for whose, costs in found.items()
+        told = {"model": name, "context": context, "packing": "half" if half else "float32"}
+        cost_ms = {
+            whose: {str(w): round(1000 * each, 3) for w, each in costs.items()} for whose, costs in found.items()
         }
-        print_json(
-            {"model": name, "context": context, "packing": "half" if half else "float32", "cost_ms": milliseconds}
-        )
+        print_json({**told, "cost_ms": cost_ms, "quartiles_ms": _quartiles_ms(took)})
         return
     columns = [column for whose in found for column in (f"{whose}, ms", "relative")]
     table = new_table("tokens in a forward", *columns, numeric=("tokens in a forward", *columns))
@@ -202,3 +202,14 @@ def _cost(name: str, *, half: bool, against: bool, as_json: bool) -> None:
         )
         table.add_row(str(width), *cells)
     out.print(table)
+
+
+def _quartiles_ms(took: dict[str, dict[int, list[float]]]) -> dict[str, dict[str, list[float]]]:
+    """The middle half of the forwards of each width: how sure a cost is, for `agentspec replay --cost`."""
+    return {
+        whose: {
+            str(width): [round(1000 * quantiles(each, n=4, method="inclusive")[end], 3) for end in (0, 2)]
+            for width, each in costs.items()
+        }
+        for whose, costs in took.items()
+    }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from rich.text import Text
 
-from agentspec.cli.console import err, new_table, out, print_json
+from agentspec.cli.console import err, print_json
 from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable
+from agentspec.cli.replay_exact import run_exact
 from agentspec.cli.replay_options import (
     MAX_TOKENS,
     Budgets,
@@ -20,10 +20,14 @@ from agentspec.cli.replay_options import (
     Compare,
     Cost,
     Each,
+    Exact,
     History,
     Html,
+    JsonSchema,
+    ListFormats,
     MaxTokens,
     Oracle,
+    Resume,
     Runs,
     Tokenizer,
     Traces,
@@ -46,27 +50,6 @@ if TYPE_CHECKING:
 _MOST_NODES = 64
 
 
-def _list_formats(wanted: bool) -> None:
-    if not wanted:
-        return
-    from agentspec.replay.formats import FORMATS
-
-    table = new_table("format", "what it is", "how it is recognised")
-    for each in FORMATS:
-        table.add_row(each.name, each.what, Text(each.sign))
-    out.print(table)
-    raise typer.Exit
-
-
-def _json_schema(wanted: bool) -> None:
-    if not wanted:
-        return
-    from agentspec.replay.wire import ReplayReport
-
-    print_json(ReplayReport.model_json_schema())
-    raise typer.Exit
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """What the command line asks, of either mode."""
@@ -79,10 +62,12 @@ class _Asked:
     runs: int
     budgets: Sequence[int]
     history: bool
+    resume: Path | None
     tool_choice: str
 
 
 def replay(
+    context: typer.Context,
     traces: Traces,
     model: Model = None,
     draft: DraftModel = None,
@@ -97,21 +82,22 @@ def replay(
     runs: Runs = 1,
     budget: Budgets = None,
     history: History = False,
-    list_formats: Annotated[
-        bool, typer.Option("--list-formats", is_eager=True, callback=_list_formats, help="What traces can be.")
-    ] = False,
-    json_schema: Annotated[
-        bool, typer.Option("--json-schema", is_eager=True, callback=_json_schema, help="Of what --json prints.")
-    ] = False,
+    resume: Resume = None,
+    list_formats: ListFormats = False,
+    json_schema: JsonSchema = False,
     html: Html = None,
     compare: Compare = False,
+    exact: Exact = False,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Find out from recorded agent turns what speculation is worth: with a model, or with --oracle without one."""
     if compare:
-        _compare(traces, as_json=as_json)
-        return
+        _only(context, "--compare", "compare", "as_json")
+        return _compare(traces, as_json=as_json)
+    if exact:
+        _only(context, "--exact", "exact", "model", "strict", "as_json")
+        return run_exact(traces, model, strict=strict, as_json=as_json)
     asked = _Asked(
         model=model,
         draft=draft,
@@ -121,16 +107,14 @@ def replay(
         runs=runs,
         budgets=sorted(set(budget or ())),
         history=history,
+        resume=resume,
         tool_choice=tool_choice,
     )
     _check({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}, asked)
     _check_mode(asked, oracle=oracle)
     categories = [_category(name) for name in category or ()]
-    read = read_traces(traces, turns=turns)
-    if strict:
-        _refuse(read.skipped)
-    recording = select(read, categories=categories, each=each)
     check_writable(html)
+    recording = select(_read(traces, turns, strict=strict), categories=categories, each=each)
     report, spell = _project(recording, asked) if oracle else _answer(recording, asked)
     if html is not None and report.turns:
         write_page(report, spell, html, traces)
@@ -141,6 +125,23 @@ def replay(
     finish(report)
     if strict:
         _refuse(report.skipped)
+    return None
+
+
+def _only(context: typer.Context, mode: str, *allowed: str) -> None:
+    """Refuse options that would be ignored."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in ("traces", *allowed) and source is not None and source.name != "DEFAULT":
+            option = {"as_json": "json"}.get(name, name).replace("_", "-")
+            raise ConfigError(f"--{option} does not go with {mode}: leave one of them out")
+
+
+def _read(traces: Sequence[Path], turns: int | None, *, strict: bool) -> Recording:
+    read = read_traces(traces, turns=turns)
+    if strict:
+        _refuse(read.skipped)
+    return read
 
 
 def _compare(reports: Sequence[Path], *, as_json: bool) -> None:
@@ -172,6 +173,7 @@ def _answer(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
         switch=switch,
         budgets=asked.budgets,
         history=asked.history,
+        resume=asked.resume,
     )
     with engine, progress_bar() as bar:
         task = bar.add_task("replaying", total=len(recording.turns))
@@ -233,6 +235,8 @@ def _check_mode(asked: _Asked, *, oracle: bool) -> None:
     for name, value in models.items() if oracle else ():
         if value is not None:
             raise ConfigError(f"{name} goes with a model, and --oracle runs none: leave one of them out")
+    if asked.resume and (oracle or asked.history):
+        raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --oracle and --history")
     if oracle and (asked.runs > 1 or len(asked.budgets) > 1):
         raise ConfigError("--oracle comes out the same each time: it takes one --budget at most, and no --runs")
     for name, value in {"--tokenizer": asked.tokenizer, "--cost": asked.cost}.items():

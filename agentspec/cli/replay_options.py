@@ -6,11 +6,35 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from agentspec.cli.console import new_table, out, print_json
 from agentspec.replay.categories import Category
 
 MAX_TOKENS = 256
 """Of an answer, where nothing else is asked."""
+
+
+def _list_formats(wanted: bool) -> None:
+    if not wanted:
+        return
+    from agentspec.replay.formats import FORMATS
+
+    table = new_table("format", "what it is", "how it is recognised")
+    for each in FORMATS:
+        table.add_row(each.name, each.what, Text(each.sign))
+    out.print(table)
+    raise typer.Exit
+
+
+def _json_schema(wanted: bool) -> None:
+    if not wanted:
+        return
+    from agentspec.replay.wire import ReplayReport
+
+    print_json(ReplayReport.model_json_schema())
+    raise typer.Exit
+
 
 Traces = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Traces (see --list-formats); with --compare, two reports.")
@@ -45,5 +69,17 @@ Budgets = Annotated[
 History = Annotated[
     bool, typer.Option("--history", help="Keep what earlier turns' answers taught; default: each turn alone.")
 ]
+Resume = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Keep turns there as they are answered, and go on from there.")
+]
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page for a browser.")]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="The files are our recordings: run every round again, find what differs.")
+]
 Compare = Annotated[bool, typer.Option("--compare", help="The two files are reports of --json: set them side by side.")]
+ListFormats = Annotated[
+    bool, typer.Option("--list-formats", is_eager=True, callback=_list_formats, help="What traces can be.")
+]
+JsonSchema = Annotated[
+    bool, typer.Option("--json-schema", is_eager=True, callback=_json_schema, help="Of what --json prints.")
+]

@@ -32,6 +32,7 @@ def print_report(report: ReplayReport) -> None:
         _print_segments(report)
         _print_depths(report)
         _print_turns(report.turns)
+        _print_machine(report)
         for advice in report.advice:
             out.print(f"\n- {advice.text}", markup=False, soft_wrap=False)
     if report.skipped:
@@ -76,6 +77,16 @@ def _print_remarks(report: ReplayReport) -> None:
         out.print(f"{total.approximate} of {total.turns} turns are {_LOSSY}")
     if total.loosened:
         out.print(f"{total.loosened} of {total.turns} answers {_LOOSENED}")
+
+
+def _print_machine(report: ReplayReport) -> None:
+    """Memory, and energy where the machine tells it."""
+    total, peak = report.total, report.setup.device.get("peak_memory_mib")
+    told = [f"at most {peak:,} MiB of memory"] if peak else []
+    if total.joules is not None and total.plain_joules is not None:
+        told.append(f"{total.joules:,.0f} J, plain {total.plain_joules:,.0f} J (the whole machine)")
+    if told:
+        out.print("\n" + "; ".join(told))
 
 
 def _print_categories(found: Mapping[str, Sums], title: str) -> None:

@@ -26,11 +26,14 @@ def measure_cost(
         context: Committed tokens before them.
         repeats: Turns after a first one that isn't counted.
     """
-    return take_turns({"": target_step(target, context)}, rows, repeats)[""]
+    took = take_turns({"": target_step(target, context)}, rows, repeats)[""]
+    return {width: median(seconds) for width, seconds in took.items()}
 
 
-def take_turns(steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: int = 7) -> dict[str, dict[int, float]]:
-    """Seconds of one forward, median, by whose it is and by its tokens.
+def take_turns(
+    steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: int = 7
+) -> dict[str, dict[int, list[float]]]:
+    """Seconds of each forward, by whose it is and by its tokens.
 
     All of them take turns, so that whatever else the machine does falls on all of them.
 
@@ -47,7 +50,7 @@ def take_turns(steps: Mapping[str, Step], rows: Sequence[int] = ROWS, repeats: i
                 step(width)
                 if turn:
                     seconds[name][width].append(perf_counter() - start)
-    return {name: {width: median(took) for width, took in found.items()} for name, found in seconds.items()}
+    return seconds
 
 
 def sample_forwards(

@@ -16,8 +16,10 @@ class TokenSlot:
 
     def sync(self, tokens: Sequence[int]) -> Sequence[int]:
         """Keep the shared prefix, return what is pending."""
-        keep = shared_prefix(self.tokens, list(tokens[:-1]))
-        del self.tokens[keep:]
+        keep = len(self.tokens)
+        if keep >= len(tokens) or self.tokens != tokens[:keep]:  # else they go on from these, as from round to round
+            keep = shared_prefix(self.tokens, list(tokens[:-1]))
+            del self.tokens[keep:]
         return tokens[keep:]
 
     def commit(self, row: Row, path: Sequence[int]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _ENDS = ("<|im_end|>", "<|eot_id|>", "<|return|>", "<end_of_turn>", "<|end|>", "</s>", "<eos>", "<|endoftext|>")
 """How end tokens are called, those that end a turn first."""
+
+_PIECES = 4096
+"""Of prompts whose tokens are kept."""
 
 _ENDING = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -47,6 +51,7 @@ class FileTokenizer:
         self.chat_template = chat_template
         roles = {role: _name(item) for role, item in (settings or {}).items() if role.endswith("_token")}
         self._special = {role: name for role, name in roles.items() if name}
+        self._piece = lru_cache(maxsize=_PIECES)(self._ids)
 
     @cached_property
     def added_tokens_decoder(self) -> Mapping[int, Any]:
@@ -62,7 +67,27 @@ class FileTokenizer:
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         """The tokens of a text."""
-        return list(self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
+        if add_special_tokens or self._apart is None:
+            return list(self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
+        return [token for piece in self._apart.split(text) if piece for token in self._piece(piece)]
+
+    def _ids(self, text: str) -> tuple[int, ...]:
+        return tuple(self.backend_tokenizer.encode(text, add_special_tokens=False).ids)
+
+    @cached_property
+    def _apart(self) -> re.Pattern[str] | None:
+        """Where special tokens cut a text, if what is between them is encoded the same by itself.
+
+        Most messages of a prompt were in the one before it.
+        """
+        special = [item for item in self.added_tokens_decoder.values() if item.special]
+        before = self.backend_tokenizer.pre_tokenizer
+        state: bytes = b"" if before is None else before.__getstate__()
+        alone = b'"ByteLevel"' in state and b'"add_prefix_space":true' not in state
+        if not alone or any(item.lstrip or item.rstrip or item.single_word for item in special):
+            return None
+        names = sorted((re.escape(item.content) for item in special), key=len, reverse=True)
+        return re.compile(f"({'|'.join(names)})") if names else None
 
     def apply_chat_template(self, conversation: list[dict[str, Any]], **options: Any) -> Any:  # noqa: ANN401
         """The conversation as text, by the chat template, which must be there."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from agentspec.local.ask import Options
 from agentspec.replay.turns import Turn
+
+if TYPE_CHECKING:
+    from agentspec.local.ask import Options
 
 
 def tool_choice(turn: Turn, wanted: str = "recorded") -> Options:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median, median_low
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from agentspec import __version__
 from agentspec.config import SamplingParams
@@ -17,6 +18,7 @@ from agentspec.local.engine import Engine
 from agentspec.local.result import Result
 from agentspec.replay.asks import asked_of, held_to, reason, tool_choice
 from agentspec.replay.budgets import BudgetSwitch
+from agentspec.replay.progress_file import ProgressFile
 from agentspec.replay.report import Report
 from agentspec.replay.turn_report import Fixed, TurnReport
 from agentspec.replay.turns import Recording, Skipped, Turn
@@ -24,6 +26,9 @@ from agentspec.trace import Stats
 
 Mode = Literal["plain", "adaptive"] | int
 """How a turn is answered; a number: with that fixed budget."""
+
+
+_WARM_UP, _WARM_UP_TOKENS = [{"role": "user", "content": "one two three four one two three four one two"}], 16
 
 
 class Watch(Protocol):
@@ -46,6 +51,8 @@ class Way:
         budgets: Fixed budgets, of the switch's, with which each turn is answered too.
         history: Whether what earlier turns' answers taught is kept. A turn's own answers are hidden from one another in
             any case: every mode and run has a caller's name of its own, and without history every answer has.
+        resume: Where turns are kept as they are answered, and found again; None: nowhere. Not together with history,
+            since what was not answered now taught nothing.
     """
 
     model: str = ""
@@ -55,6 +62,7 @@ class Way:
     switch: BudgetSwitch | None = None
     budgets: Sequence[int] = ()
     history: bool = False
+    resume: Path | None = None
     _prefix: str = field(default_factory=lambda: f"replay {secrets.token_hex(4)}")  # a store on disk outlives a run
 
     @property
@@ -88,12 +96,20 @@ def replay(
         choose: What is asked of the model where a turn has tools.
         watch: Told what is being written.
     """
-    report = Report(_setup(way), skipped=list(recording.skipped))
+    setup = setup_of(way)
+    report = Report(setup, skipped=list(recording.skipped))
     asker = _Asker(engine, way, watch)
+    kept = None if way.resume is None else ProgressFile(way.resume, {**setup, "budgets": [*way.budgets]})
     try:
+        asker.warm_up()
         for place, turn in enumerate(recording.turns):
             try:
-                found = asker.answer(turn, place, asked_of(turn, choose))
+                options = asked_of(turn, choose)
+                found = kept.find(turn, held_to(options)) if kept else None
+                if found is None:
+                    found = asker.answer(turn, place, options)
+                    if kept:
+                        kept.append(found)
                 report.turns.append(found)
                 done(found)
             except (PromptError, GrammarError, ConfigError) as error:
@@ -101,7 +117,16 @@ def replay(
                 done(report.skipped[-1])
     except KeyboardInterrupt:
         report.interrupted = True
+    report.setup = {**setup, "device": {**setup["device"], **_peaks()}}
     return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """An answer, and the energy that the machine used meanwhile, in joules; None: it doesn't tell."""
+
+    result: Result
+    joules: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +135,19 @@ class _Asker:
     way: Way
     watch: Watch | None
 
+    def warm_up(self) -> None:
+        """Answer something in both ways that is not measured: the first forwards of a process are slower."""
+        for speculate in (False, True):
+            options: Options = {"speculate": speculate, "caller": self.way.caller("prefill", 0, -1)}
+            self.engine.generate(_WARM_UP, SamplingParams(max_tokens=_WARM_UP_TOKENS), **options)
+
     def answer(self, turn: Turn, place: int, options: Options) -> TurnReport:
         """Answer a turn in every mode, after its prompt was prefilled, so that all start from the prefix cache."""
         # Of two tokens the second may be drafted, so that the draft model too reads the prompt now.
         drafted: Options = {**options, "speculate": True, "caller": self.way.caller("prefill", 0, place)}
         prefill = self.engine.generate(turn.messages, SamplingParams(max_tokens=2), **drafted)
         modes = self.way.modes
-        found: dict[Mode, list[Result]] = {mode: [] for mode in modes}
+        found: dict[Mode, list[_Ran]] = {mode: [] for mode in modes}
         for run in range(self.way.runs):
             first = (place + run) % len(modes)
             for mode in (*modes[first:], *modes[:first]):
@@ -124,24 +155,29 @@ class _Asker:
                 found[mode].append(self._run(turn, mode, named))
         return _report(turn, options, prefill, found)
 
-    def _run(self, turn: Turn, mode: Mode, options: Options) -> Result:
+    def _run(self, turn: Turn, mode: Mode, options: Options) -> _Ran:
+        from agentspec.models.meter import energy_joules
+
         if self.way.switch:
             self.way.switch.choose(mode if isinstance(mode, int) else None)
         speculate = mode != "plain"
         asked: Options = {**options, "speculate": speculate, "rounds": speculate}
         tell = self.watch or (lambda turn, speculate, text, tokens: None)
         tell(turn, speculate, "", 0)
-        result, tokens = None, 0
+        result, tokens, before = None, 0, energy_joules()
         params = SamplingParams(max_tokens=self.way.max_tokens)
         for event in self.engine.stream(turn.messages, params, **asked):
             tokens += len(event.tokens)
             tell(turn, speculate, event.text, tokens)
             result = event.result
         assert result is not None, "the last event of a stream holds the result"
-        return result
+        after = energy_joules()
+        return _Ran(result, None if before is None or after is None else after - before)
 
 
-def _report(turn: Turn, options: Options, prefill: Result, found: dict[Mode, list[Result]]) -> TurnReport:
+def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[_Ran]]) -> TurnReport:
+    found = {mode: [each.result for each in runs] for mode, runs in ran.items()}
+    joules = {mode: median_of(each.joules for each in runs) for mode, runs in ran.items()}
     plain, ours = found["plain"], found["adaptive"]
     times = {mode: [_seconds(result.stats) for result in results] for mode, results in found.items()}
     middle = ours[times["adaptive"].index(median_low(times["adaptive"]))]
@@ -171,10 +207,13 @@ def _report(turn: Turn, options: Options, prefill: Result, found: dict[Mode, lis
         },
         approximate=turn.approximate,
         held=held_to(options),
+        joules=joules["adaptive"],
+        plain_joules=joules["plain"],
     )
 
 
-def _setup(way: Way) -> dict[str, object]:
+def setup_of(way: Way) -> dict[str, Any]:
+    """How turns are answered, as reports tell it."""
     from agentspec.models.device import describe_device
 
     return {
@@ -189,6 +228,12 @@ def _setup(way: Way) -> dict[str, object]:
         "cost": None,
         "device": describe_device(),
     }
+
+
+def _peaks() -> dict[str, float | None]:
+    from agentspec.models.meter import peak_memory_mib
+
+    return {name: None if mib is None else round(mib) for name, mib in peak_memory_mib().items()}
 
 
 def _seconds(stats: Stats) -> float:

@@ -29,6 +29,8 @@ def summed(turns: Sequence[TurnReport]) -> dict[str, Any]:
         "plain_seconds": rounded(plain),
         "speedup": ratio(plain or 0, seconds or 0),
         "median_speedup": median_of(turn.speedup for turn in turns),
+        "joules": rounded(whole(turn.joules for turn in turns)),
+        "plain_joules": rounded(whole(turn.plain_joules for turn in turns)),
         "identical": all(compared) if len(compared) == len(turns) else None,
         "budgets": _budgets(turns, tokens, seconds or 0),
     }

@@ -60,6 +60,8 @@ class TurnReport:
         fixed: Answers with fixed budgets, by budget.
         approximate: Whether the recorded message is not to the character what its model wrote.
         held: What the answer was held to: "required" or "auto" calls, "schema", or nothing ("free").
+        joules: What the machine used meanwhile, by its own counters, for the speculative answer; None: it has none.
+        plain_joules: Likewise, for the plain answer.
         loosened: Whether that is nothing since the recorded answer breaks what was asked.
     """
 
@@ -84,6 +86,8 @@ class TurnReport:
     approximate: bool = False
     held: str
     loosened: bool = False
+    joules: float | None = None
+    plain_joules: float | None = None
 
     @property
     def forwards(self) -> int:
@@ -111,6 +115,8 @@ class TurnReport:
             "plain_seconds": rounded(self.plain_seconds),
             "prefill_seconds": rounded(self.prefill_seconds),
             "speedup": self.speedup,
+            "joules": rounded(self.joules),
+            "plain_joules": rounded(self.plain_joules),
             "identical": self.identical,
             "finish_reason": self.finish_reason,
             "by_source": by_source(self.stats.drafted, self.stats.accepted),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float | None, Field(ge=0, description="Null where no cost of a forward is known.")]
+Joules = Annotated[float | None, Field(ge=0, description="Of the whole machine; null where it tells none.")]
 Ratio = Annotated[float | None, Field(ge=0, description="Null where there is nothing to divide by.")]
 Interval = Annotated[tuple[float, float] | None, Field(description="Lowest and highest; null where it isn't known.")]
 
@@ -79,6 +80,8 @@ class TurnRow(_Part):
     plain_seconds: Seconds
     prefill_seconds: Seconds
     speedup: Ratio
+    joules: Joules
+    plain_joules: Joules
     identical: Annotated[bool | None, Field(description="Null where nothing was compared: without a model.")]
     finish_reason: str
     by_source: dict[str, Accepted]
@@ -99,6 +102,8 @@ class Sums(_Part):
     plain_seconds: Seconds
     speedup: Annotated[float | None, Field(description="Ratio of the sums.")]
     median_speedup: Annotated[float | None, Field(description="Median of the turns' own.")]
+    joules: Joules
+    plain_joules: Joules
     identical: bool | None
     budgets: Budgets | None
 

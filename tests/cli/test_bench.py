@@ -116,12 +116,15 @@ def test_bad_input_is_one_line(shell, reference, tmp_path, arguments, message):
     assert shell("bench", "--model", str(tmp_path), *arguments) == (2, "", f"error: {message}\n")
 
 
+TOOK = {1: [0.01, 0.01, 0.01], 4: [0.013, 0.015, 0.019]}
+
+
 def test_the_cost_of_a_forward_is_relative_to_one_token(shell, monkeypatch, tmp_path):
     monkeypatch.setattr("agentspec.models.load.load_target", lambda name, *, half: tiny_target())
-    monkeypatch.setattr("agentspec.models.cost.take_turns", lambda steps: {name: {1: 0.01, 4: 0.015} for name in steps})
+    monkeypatch.setattr("agentspec.models.cost.take_turns", lambda steps: dict.fromkeys(steps, TOOK))
 
-    assert json.loads(shell("bench", "--cost", "--json", "-m", str(tmp_path))[1])["cost_ms"] == {
-        "agentspec": {"1": 10.0, "4": 15.0}
-    }
+    report = json.loads(shell("bench", "--cost", "--json", "-m", str(tmp_path))[1])
+    assert report["cost_ms"] == {"agentspec": {"1": 10.0, "4": 15.0}}
+    assert report["quartiles_ms"] == {"agentspec": {"1": [10.0, 10.0], "4": [14.0, 17.0]}}
     rows = [line.split() for line in shell("bench", "--cost", "-m", str(tmp_path))[1].splitlines()]
     assert rows[1:] == [["1", "10.0", "1.00"], ["4", "15.0", "1.50"]]

@@ -48,7 +48,16 @@ def test_json_is_what_the_schema_says(shell, echo, trace):
     assert code == 0
     assert ReplayReport.model_validate(report).model_dump(mode="json") == report
     (turn,) = report["turns"]
-    times = ("seconds", "plain_seconds", "prefill_seconds", "speedup", "prompt_tokens", "digest")
+    times = (
+        "joules",
+        "plain_joules",
+        "seconds",
+        "plain_seconds",
+        "prefill_seconds",
+        "speedup",
+        "prompt_tokens",
+        "digest",
+    )
     assert {name: value for name, value in turn.items() if name not in times} == {
         "trace_id": "cats",
         "index": 1,
@@ -97,7 +106,7 @@ def test_a_changed_token_is_loud_and_exits_1(shell, echo, trace, monkeypatch):
 
 def test_an_interrupt_leaves_the_report_of_what_is_done(shell, echo, trace, monkeypatch):
     generate = Engine.generate
-    calls = iter([None, KeyboardInterrupt])
+    calls = iter([None, None, None, KeyboardInterrupt])  # two to warm up
 
     def interrupted(self, *arguments, **options):
         if trouble := next(calls):
@@ -206,3 +215,13 @@ def test_a_real_model_answers_identically_with_fixed_budgets_too(cli, smollm2, t
     assert done.returncode == 0
     assert lines[0][-1] == "identical"
     assert ["fixed", "budget", "2:", "s", "4:", "s", "best", "adaptive/best", "median"] in lines
+
+
+def test_two_reports_are_compared_and_options_that_would_be_ignored_are_refused(shell, repository):
+    report = str(repository / "tests" / "replay" / "golden" / "report.json")
+
+    lines = shell("replay", "--compare", report, report)[1].splitlines()
+    assert lines[0] == "the same: 2.00 and 2.00 tokens a forward"
+    told = shell("replay", "--compare", "--oracle", report, report)[2]
+    assert told == "error: --oracle does not go with --compare: leave one of them out\n"
+    assert shell("replay", "--compare", report)[2].endswith("takes two reports that --json wrote, not 1\n")

@@ -18,7 +18,7 @@ from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.replay.asks import tool_choice
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.categories import Category
-from agentspec.replay.live import Way, _setup, replay
+from agentspec.replay.live import Way, replay, setup_of
 from agentspec.replay.report import Report, disturbed, headline
 from agentspec.replay.turns import Recording, Skipped, Turn
 from agentspec.testing import FixedController, ScriptedTarget
@@ -107,7 +107,7 @@ def test_times_that_the_saved_forwards_cannot_explain_are_no_figure() -> None:
 
 
 def test_a_report_of_nothing_divides_by_nothing() -> None:
-    report = Report(_setup(Way(max_tokens=8)), skipped=[Skipped("f", 1, "why")])
+    report = Report(setup_of(Way(max_tokens=8)), skipped=[Skipped("f", 1, "why")])
 
     assert headline(report.wire) == "nothing was answered: 1 skipped"
     assert report.total["speedup"] is None
