@@ -166,7 +166,7 @@ def _answer(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
 
     engine, switch = _load(asked)
     way = live.Way(
-        model=asked.model or DEFAULT,
+        model=Path(asked.model or DEFAULT).name,
         draft=asked.draft,
         max_tokens=asked.max_tokens or MAX_TOKENS,
         runs=asked.runs,

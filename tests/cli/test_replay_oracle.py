@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from agentspec.cli.replay_text import print_report
+from agentspec.replay.compare import read_report
 from agentspec.replay.wire import ReplayReport
 
 SAID = "the quick brown fox jumps over the lazy dog"
@@ -112,3 +114,11 @@ def test_no_torch_is_needed(given):
 
     assert done.stderr == "False\n"
     assert "by computed:l4:7b:int4" in done.stdout.splitlines()[0]
+
+
+def test_a_report_is_told_in_the_terminal_as_it_was(repository, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    golden = repository / "tests" / "replay" / "golden"
+
+    print_report(read_report(golden / "report.json"))
+    assert capsys.readouterr().out == (golden / "report.txt").read_text()
