@@ -80,6 +80,15 @@ def test_behind_calls_that_are_held_comes_the_end_as_in_every_familys_templates(
     assert [walk(guide, [*call, *text]) for text in (b"So", b" So", b"\nSo", b"\n\nSo")] == [None] * 4
 
 
+@pytest.mark.parametrize("form", ["hermes", "qwen3_coder"])
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_the_newline_between_calls_promises_no_other_one(form: str, choice: str) -> None:
+    """A model that ends its line out of habit would otherwise have to call again, and again."""
+    calls = FORMATS[form].write([CALLS[1]])
+    assert walk(chat(FORMATS[form])[0].guide(TOOLS, choice), [*f"{calls}\n".encode(), EOS]) is not None
+    assert parse(FORMATS[form], [f"{calls}\n"]) == parse(FORMATS[form], [calls])
+
+
 @every_format
 @pytest.mark.parametrize("controls", [False, True], ids=["text", "control tokens"])
 def test_calls_that_are_asked_for_are_no_prose_from_their_first_token_on(form: ToolFormat, controls: bool) -> None:

@@ -39,8 +39,9 @@ class ToolFormat:
         rules: The rules that do, from the tools that may be called, at least one. With the file's they must define
             `call`, an answer that is just one call, and `calls`, one or more; both begin with the opening. They need
             not care what comes before. Behind the last call they leave nothing but the end, under every tool choice:
-            each of these families ends its turn there, and its templates put what is said before the calls. An
-            argument's value is a rule by `grammar.schema.json_rule` where it is JSON, of the tool's `closed`
+            each of these families ends its turn there, and its templates put what is said before the calls. What
+            stands between two calls may also come before the end, so that a model which writes it out of habit has
+            not promised another call. An argument's value is a rule by `grammar.schema.json_rule` where it is JSON, of the tool's `closed`
             parameters.
         write: The text of calls, at least one, as the grammar wants them and the reader reads them.
         read: Reads one call, or one list of calls, from the opening on, and takes what closes it; see
