@@ -8,6 +8,8 @@ import random
 from collections.abc import Iterable
 
 import pytest
+from format_doubles import cuts
+from format_doubles import parse as parse_format
 
 from agentspec.chat.base import BrokenCallDelta, Message, MessageBuilder, TextDelta, ToolCall, ToolCallDelta
 from agentspec.chat.formats.hermes import HERMES
@@ -117,3 +119,29 @@ def test_the_wire_form_is_openais() -> None:
 def test_without_tools_all_is_text() -> None:
     parser = TextParser()
     assert [*parser.feed(TWO_CALLS), *parser.finish()] == [TextDelta(TWO_CALLS)]
+
+
+OSLO = ToolCall("call_0", "get_weather", '{"city": "Oslo"}')
+UNTAGGED = {
+    '```json\n{\n  "name": "get_weather",\n  "arguments": {"city": "Oslo"}\n}\n```': Message("", (OSLO,)),
+    '{"name": "get_weather", "arguments": {"city": "Oslo"}}\nSo.': Message("So.", (OSLO,)),
+    '{"name":"get_weather","parameters": {"city": "Oslo"}}': Message("", (OSLO,)),
+    '```\n{"name": "get_weather", "arguments": {"city": ': Message(
+        "", (), (ToolCall("call_0", "get_weather", '{"city": ', complete=False),)
+    ),
+}
+TEXTS = [
+    '{"name": "get_stars", "arguments": {}}',
+    '{"name": {"first": "Ann"}}',
+    '```json\n{"name": "get_weather", "city": "Oslo"}\n```',
+    "```python\n{}\n```",
+    'So: {"name": "get_weather", "arguments": {}}',
+    '{"name": "get_wea',
+]
+
+
+@pytest.mark.parametrize("text", [*UNTAGGED, *TEXTS])
+def test_a_call_without_tags_is_one_where_an_answer_begins_with_it_and_all_else_is_text(text: str) -> None:
+    expected = UNTAGGED.get(text, Message(text))
+    for parts in cuts(text, random_ones=10):
+        assert parse_format(HERMES, parts) == expected

@@ -41,8 +41,8 @@ class ToolFormat:
             not care what comes before. Behind the last call they leave nothing but the end, under every tool choice:
             each of these families ends its turn there, and its templates put what is said before the calls. What
             stands between two calls may also come before the end, so that a model which writes it out of habit has
-            not promised another call. An argument's value is a rule by `grammar.schema.json_rule` where it is JSON, of the tool's `closed`
-            parameters.
+            not promised another call. An argument's value is a rule by `grammar.schema.json_rule` where it is JSON, of
+            the tool's `closed` parameters.
         write: The text of calls, at least one, as the grammar wants them and the reader reads them.
         read: Reads one call, or one list of calls, from the opening on, and takes what closes it; see
             `chat.calls.Calls` and `chat.tape.Tape`. Raises BrokenCall and NoCall.

@@ -1,11 +1,11 @@
-"""A JSON object in <tool_call> tags, as Hermes, Qwen 2.5 and Qwen 3 write it, and others when told."""
+"""A JSON object in <tool_call> tags, as Hermes, Qwen 2.5 and Qwen 3 write it, and others when told; or without tags."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from agentspec.chat.calls import Calls, Written, read_json_call
+from agentspec.chat.calls import Calls, NoCall, Written, read_json_call
 from agentspec.chat.formats.base import Rule, ToolFormat
 from agentspec.chat.tape import Steps, Tape
 from agentspec.grammar.schema import SEPARATORS
@@ -15,6 +15,7 @@ from agentspec.segments import CallMarks
 
 OPEN = "<tool_call>"
 CLOSE = "</tool_call>"
+_FENCES = ("```json\n", "```\n")
 
 
 def _rules(tools: Sequence[Tool], rule: Rule) -> list[str]:
@@ -33,9 +34,24 @@ def _write(calls: Sequence[Written]) -> str:
 
 
 def _read(tape: Tape, calls: Calls) -> Steps[None]:
-    tape.take(len(OPEN))
-    yield from read_json_call(tape, calls, CLOSE)
-    yield from tape.until(CLOSE)
+    if (yield from tape.starts(OPEN)):
+        yield from read_json_call(tape, calls, CLOSE)
+        yield from tape.until(CLOSE)
+    else:
+        yield from _read_untagged(tape, calls)
+
+
+def _read_untagged(tape: Tape, calls: Calls) -> Steps[None]:
+    """A call in a fence or bare, which Qwen 2.5 Coder begins its answer with where nothing makes it write tags."""
+    fenced = yield from tape.starts(*_FENCES)
+    heads = tuple(f'{{"name":"{name}","{key}":{{' for name in calls.tools for key in ("arguments", "parameters"))
+    while not (squeezed := "".join(tape.text.split())).startswith(heads):
+        if not any(head.startswith(squeezed) for head in heads) or not (yield from tape.more()):
+            raise NoCall
+    yield from read_json_call(tape, calls)
+    if fenced:
+        yield from tape.space()
+        yield from tape.starts("```")
 
 
 def _shown(prompt: str, call: Written) -> bool:
@@ -47,7 +63,10 @@ def _shown(prompt: str, call: Written) -> bool:
 
 HERMES = ToolFormat(
     name="hermes",
-    openings=(Opening(OPEN),),
+    openings=(
+        Opening(OPEN),
+        *(Opening(f"{fence}{{", at_start=True, enforced=False) for fence in ("", *_FENCES)),
+    ),
     marks=CallMarks(opens=(OPEN,), closes=(CLOSE,)),
     syntax=f"a JSON object with its name and arguments within {OPEN}{CLOSE}:\n{OPEN}\n"
     f'{{"name": <function name>, "arguments": <arguments as a JSON object>}}\n{CLOSE}',
