@@ -110,7 +110,7 @@ def _draft_model(report: ReplayReport) -> Iterator[Advice]:
         or cost is None
         or not cost.base_ms
         or free is None
-        or free.tokens < 0.2 * report.total.tokens
+        or free.tokens < _MUCH * report.total.tokens
     ):
         return
     width = cost.relative.get("4") or cost.relative.get("8") or 1.0
