@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -69,13 +70,14 @@ class SamplingParams:
             whole = name in _WHOLE
             if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
                 raise ConfigError(f"{name} must be {'a whole' if whole else 'a'} number, not {value!r}")
-            if not (_finite(value) and holds(value)):
+            if not ((whole or _finite(value)) and holds(value)):
                 raise ConfigError(f"{name} must be {allowed}, not {value!r}")
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
             raise ConfigError(f"min_tokens {self.min_tokens} is more than max_tokens {self.max_tokens}: lower it")
         for text in self.stop:
             if not isinstance(text, str) or not text:
                 raise ConfigError(f"stop must hold non-empty strings, not {text!r}")
+            check_text(text, "stop")
         for word in self.bad_words:
             if not ((isinstance(word, str) and word) or (isinstance(word, tuple) and word and all(map(_is_id, word)))):
                 raise ConfigError(f"bad_words must hold non-empty strings or tuples of token ids, not {word!r}")
@@ -111,12 +113,15 @@ def _bias(given: object) -> dict[int, float]:
         raise ConfigError(f"logit_bias must map token ids to numbers, not {given!r}")
     bias: dict[int, float] = {}
     for token, value in given.items():
-        key = int(token) if isinstance(token, str) and token.isdecimal() else token  # JSON's keys are text
+        key = int(token) if isinstance(token, str) and _ID.fullmatch(token) else token  # JSON's keys are text
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not _is_id(key) or not number or not -100 <= value <= 100:
             raise ConfigError(f"logit_bias maps token ids to numbers in -100..100, not {token!r} to {value!r}")
         bias[key] = float(value)
     return bias
+
+
+_ID = re.compile("[0-9]{1,18}")
 
 
 def _is_id(token: object) -> bool:

@@ -37,7 +37,7 @@ def _ready(server: subprocess.Popen[str]) -> str:
     told = ""
     for line in server.stderr or ():
         told += line
-        if found := re.search(r"ready: base URL (\S+)/v1", told):
+        if found := re.search(r"ready .*: base URL (\S+)/v1", told):
             return found[1]
     raise SystemExit(f"the server did not start:\n{told}")
 

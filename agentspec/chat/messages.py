@@ -34,6 +34,8 @@ def _read(message: object, place: str) -> dict[str, Any]:
     content = _text(message.get("content"), place)
     check_text(content, f"{place}.content", PromptError)
     read = {**message, "role": role, "content": content}
+    if read.pop("function_call", None):
+        raise PromptError(f"{place}.function_call is not supported: tell the call in tool_calls")
     calls = read.pop("tool_calls", None)
     if calls:
         read["tool_calls"] = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(calls)]

@@ -11,10 +11,10 @@ from rich.segment import Segment
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, emoji=False, soft_wrap=True)
 """Reports. Lines are not folded, so that a path can be copied; a table still fits the terminal."""
 
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 """Errors, warnings and remarks."""
 
 
@@ -26,7 +26,12 @@ def print_json(report: Mapping[str, object] | Sequence[object]) -> None:
 def print_error(message: str) -> None:
     """Print one line `error: ...` on standard error, whatever the message holds."""
     err.print("[bold red]error:[/]", end=" ")
-    err.print(" ".join(message.split()), markup=False)
+    err.print(printable(" ".join(message.split())), markup=False)
+
+
+def printable(text: str) -> str:
+    """The text with its control characters written out: a file's name may hold codes for the terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def new_table(*columns: str, numeric: Sequence[str] = ()) -> Table:

@@ -6,6 +6,7 @@ function, so that `agentspec --help` answers at once.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -51,6 +52,9 @@ def _agentspec(
 
 def main() -> None:
     """Run the command line and exit: 0 done, 2 bad input or usage, 1 a fault of ours, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal can't show is written out, and ends no report
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(_run())
 
 

@@ -12,7 +12,8 @@ def check_order(order: Order, *, vocab_size: int, context_length: int) -> None:
     Raises:
         PromptTooLongError: The prompt leaves no room in the context.
         PromptError: The prompt is empty or holds an id outside the vocabulary.
-        ConfigError: The seed is missing, or a parameter names an id outside the vocabulary.
+        ConfigError: The seed is missing, more tokens must come than there is room for, or a parameter names an id
+            outside the vocabulary.
     """
     length = len(order.prompt)
     if not length:
@@ -21,6 +22,11 @@ def check_order(order: Order, *, vocab_size: int, context_length: int) -> None:
         raise PromptTooLongError(
             f"the prompt has {length} tokens and the model's context holds {context_length}: "
             f"shorten it by at least {length - context_length + 1}"
+        )
+    if order.params.min_tokens > context_length - length:
+        raise ConfigError(
+            f"min_tokens is {order.params.min_tokens}, but behind the prompt's {length} tokens the model's context has "
+            f"room for {context_length - length}"
         )
     for token in order.prompt:
         if not 0 <= token < vocab_size:

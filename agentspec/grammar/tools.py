@@ -66,7 +66,8 @@ def read_tool(tool: object) -> Tool:
     function = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("type", "function") != "function" or not isinstance(function, Mapping):
         raise ConfigError(f'a tool must be {{"type": "function", "function": {{"name": ...}}}}, not {tool!r}')
-    name, parameters = function.get("name"), function.get("parameters") or {}
+    name, parameters = function.get("name"), function.get("parameters")
+    parameters = {} if parameters is None else parameters
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(f"a tool's name must be 1 to 128 letters, digits or any of _.:- , not {name!r}")
     if not isinstance(parameters, Mapping):

@@ -37,6 +37,7 @@ DEVICES = {
 DTYPES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
 """Bytes of a weight; 4-bit weights are multiplied in 16 bits."""
 
+_MOST = 1e9  # milliseconds, or times a forward of one token
 _READ, _PEAK, _WORST_PEAK = 0.8, 0.6, 0.3
 _NAME = re.compile(r"computed:([a-z0-9]+):(\d+(?:\.\d+)?)b:([a-z0-9]+)")
 _EXAMPLE = "computed:h100:7b:bf16"
@@ -101,7 +102,7 @@ def read_price(named: str) -> Price:
         raise ConfigError(f"--cost {named} is not JSON: give {_HOW}") from error
     try:
         return _measured(named, value)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
         raise ConfigError(f"--cost {named} holds no costs of forwards: give {_HOW}") from error
 
 
@@ -109,7 +110,7 @@ def _measured(name: str, value: dict[str, Any]) -> Price:
     took = {int(width): float(ms) for width, ms in value["cost_ms"]["agentspec"].items()}
     spread = value.get("quartiles_ms", {}).get("agentspec", {})
     base = took[1]
-    if len(took) < 2 or min(took.values()) <= 0:
+    if len(took) < 2:
         raise ValueError
     ends = {width: spread.get(str(width), (took[width], took[width])) for width in took}
     shape, low, high = (
@@ -120,6 +121,8 @@ def _measured(name: str, value: dict[str, Any]) -> Price:
             {w: float(end[1]) for w, end in ends.items()},
         )
     )
+    if min(took) < 1 or not all(0 < each < _MOST for each in (base, *shape.values(), *low.values(), *high.values())):
+        raise ValueError  # NaN too
     return Price(Path(name).name, False, base, shape, {**low, 1: 1.0}, {**high, 1: 1.0})
 
 

@@ -52,6 +52,8 @@ def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = Non
     skipped.sort(key=lambda each: (order[each.file], each.line))
     if not found:
         first = f"; the first: {skipped[0].file}:{skipped[0].line}: {skipped[0].reason}" if skipped else ""
+        if not skipped:
+            first = "; they hold no record: what a trace can be is in `agentspec replay --list-formats`"
         if skipped and skipped[0].reason.startswith("not JSON"):
             first += "; what a trace can be is in `agentspec replay --list-formats`"
         raise TraceError(f"no turn can be read from {len(files)} trace file(s){first}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,10 @@ class ServerSettings:
             raise ConfigError("model_names must hold at least one name: clients have to ask for some model")
         if self.api_key is not None and not self.api_key.strip():
             raise ConfigError("the API key is empty: give one, or none at all")
+        if self.api_key is not None and not re.fullmatch("[!-~]+", self.api_key):
+            raise ConfigError(
+                "the API key must be visible ASCII characters without white space: no header holds others"
+            )
         if self.api_key is None and not is_loopback(self.host):
             raise ConfigError(
                 f"host {self.host} can be reached from other machines: set an API key (--api-key), or use 127.0.0.1"
@@ -67,6 +73,8 @@ class ServerSettings:
         for name in ("request_timeout_s", "grace_s", "max_body_bytes", "max_messages", "max_tools", "max_answers"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
+        if math.isinf(self.grace_s):
+            raise ConfigError("grace_s must be a number of seconds, not inf")
         if self.record_redact and self.record is None:
             raise ConfigError("record_redact says how to record, and record names no file: give --record FILE")
 

@@ -98,3 +98,11 @@ def test_a_reader_that_stops_early_gets_no_traceback():
 
 def raise_(trouble: BaseException) -> None:
     raise trouble
+
+
+def test_an_error_shows_what_was_given_as_it_was_without_emoji_or_codes_for_the_terminal(capsys) -> None:
+    from agentspec.cli.console import print_error
+
+    print_error("no profile 'computed:zzz:7b' \x1b[31m[bold]")
+
+    assert capsys.readouterr().err == "error: no profile 'computed:zzz:7b' \\x1b[31m[bold]\n"

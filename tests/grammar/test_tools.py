@@ -16,7 +16,7 @@ from agentspec.chat.formats.hermes import OPEN
 from agentspec.errors import ConfigError, GrammarError
 from agentspec.grammar.base import FREE, Guide
 from agentspec.grammar.masks import allows
-from agentspec.grammar.tools import Tool, ToolChoice, read_tools
+from agentspec.grammar.tools import Tool, ToolChoice, read_tool, read_tools
 from agentspec.grammar.vocabulary import Vocabulary
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -208,3 +208,9 @@ def test_a_required_call_is_mostly_forced(
     record_property("forced", f"{forced} of {len(output)}")
     assert forced >= least_forced
     assert cursor.accepting
+
+
+@pytest.mark.parametrize("parameters", [[], False, 0, ""])
+def test_parameters_that_are_no_schema_are_refused_even_where_they_count_as_nothing(parameters) -> None:
+    with pytest.raises(ConfigError, match="parameters of 'a' must be a JSON schema"):
+        read_tool({"type": "function", "function": {"name": "a", "parameters": parameters}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentspec.errors import ConfigError
 from agentspec.replay.costs import read_price
 
 
@@ -24,3 +25,15 @@ def test_a_measured_price_has_the_ends_that_were_measured(tmp_path) -> None:
 
     assert (price.base_ms, price.shape[4], price.low[4], price.high[4]) == (10.0, 1.2, 1.1, 1.5)
     assert price.seconds({1: 2, 4: 1}, price.high) == pytest.approx(0.035)
+
+
+@pytest.mark.parametrize(
+    ("times", "spread"), [("NaN", "[1, 2]"), ("1e400", "[1, 2]"), ("2", "[]"), ("2", "[-1, 3]"), ("2", "[1, NaN]")]
+)
+def test_a_cost_file_with_numbers_that_are_no_times_is_refused(tmp_path, times: str, spread: str) -> None:
+    file = tmp_path / "cost.json"
+    costs = f'{{"1": 1, "4": {times}}}'
+    file.write_text(f'{{"cost_ms": {{"agentspec": {costs}}}, "quartiles_ms": {{"agentspec": {{"4": {spread}}}}}}}')
+
+    with pytest.raises(ConfigError, match="holds no costs of forwards"):
+        read_price(str(file))

@@ -187,3 +187,11 @@ def test_every_public_row_is_read_or_skipped_with_its_reason(shared):
     assert len(tasks.turns) + len(tasks.skipped) == 15 + 24 + 40
     assert {skipped.reason for skipped in tasks.skipped} == {"the instruction says nothing about the change"}
     assert len(tasks.skipped) == 6
+
+
+def test_a_file_with_an_empty_list_is_told_what_a_trace_can_be(tmp_path) -> None:
+    file = tmp_path / "empty.json"
+    file.write_text("[]")
+
+    with pytest.raises(TraceError, match="they hold no record: what a trace can be is in"):
+        read_traces([file])

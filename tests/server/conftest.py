@@ -14,19 +14,6 @@ from engine_doubles import scripted_engine
 from agentspec import Engine, EngineConfig
 from agentspec.server.settings import ServerSettings
 
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "The weather in a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string", "enum": ["Oslo", "Rome"]}},
-            "required": ["city"],
-        },
-    },
-}
-
 
 @pytest.fixture(scope="session")
 def engine(smollm2: Path) -> Iterator[Engine]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from typing import Any
 
 import httpx
 import pytest
 from chat_requests import CHAT, HI, TOOLS, tool
+
+from agentspec.errors import ConfigError
+from agentspec.server.settings import ServerSettings
 
 BODY = {"model": "smollm2-135m", "messages": HI, "max_tokens": 1}
 SECRET = "xyzzy-prompt"
@@ -74,7 +78,9 @@ def test_without_a_key_a_page_of_another_host_stays_outside(scripted, host):
     refused(scripted.post(CHAT, BODY, headers={"Host": host}), 403, "wrong_host")
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:8000"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "localhost:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:8000"]
+)
 def test_this_machine_comes_in(scripted, host):
     assert scripted.get("/v1/models", headers={"Host": host}).status_code == 200
 
@@ -186,3 +192,41 @@ def test_prompts_and_answers_are_not_logged(scripted, logged, capfd, stream):
     told = logged.text + "".join(capfd.readouterr())
     assert SECRET not in told
     assert "plugh" not in told
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value", "words"),
+    [
+        (CHAT, "logit_bias", {"9" * 5000: 1}, "logit_bias maps token ids"),
+        (CHAT, "max_tokens", 0, "max_tokens must be at least 1, not 0"),
+        (CHAT, "stop", "\ud800", "stop holds a lone surrogate"),
+        (CHAT, "response_format", {}, "response_format must have the type"),
+        (CHAT, "tool_choice", {"type": "allowed_tools", "tools": [{"name": ["a"]}]}, "which is none of the tools"),
+        ("/v1/messages", "tool_choice", {"type": ["any"]}, "tool_choice must have the type"),
+        ("/v1/responses", "metadata", {"a": "\ud800"}, "metadata holds what JSON can't"),
+        ("/v1/responses", "user", "\ud800", "user holds what JSON can't"),
+        (CHAT, "messages", [*HI, {"role": "assistant", "function_call": {"name": "a"}}], "tell the call in tool_calls"),
+        (CHAT, "min_tokens", 8193, "min_tokens is 8193, but"),
+        ("/v1/messages", "stop_sequences", [""], "stop_sequences must hold non-empty strings"),
+        ("/v1/messages", "regex", "a", "regex is not supported: use /v1/chat/completions"),
+        ("/v1/completions", "response_format", {"type": "json_object"}, "use json_schema, regex or grammar"),
+    ],
+)
+def test_a_value_of_a_kind_that_nobody_sends_is_the_clients_fault(endpoint, path, field, value, words) -> None:
+    tools = [{"name": "a", "input_schema": {}}] if path == "/v1/messages" else TOOLS
+    asked: dict[str, Any] = {
+        CHAT: {"messages": HI, "tools": tools},
+        "/v1/messages": {"messages": HI, "tools": tools, "max_tokens": 1},
+        "/v1/responses": {"input": "hi"},
+        "/v1/completions": {"prompt": "hi"},
+    }[path]
+    sent = json.dumps({"model": "smollm2-135m", **asked, field: value})
+    answer = httpx.post(endpoint.url + path, content=sent, headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, words in answer.json()["error"]["message"]) == (400, True), answer.text
+
+
+@pytest.mark.parametrize("value", [{"grace_s": math.inf}, {"api_key": "s\u00e9cret"}, {"api_key": "key "}])
+def test_settings_that_no_server_can_keep_are_refused(value) -> None:
+    with pytest.raises(ConfigError):
+        ServerSettings(model_names=("a",), **value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import anthropic
 import pytest
-from conftest import MODEL, WEATHER  # the folder's own: pytest puts it on the path
+from endpoint_server import MODEL
 
 from agentspec import SamplingParams
 from agentspec.chat.base import BrokenCallDelta, ReasoningDelta, TextDelta, ToolCallDelta
@@ -19,7 +19,11 @@ HELLO = [{"role": "user", "content": "Say hello."}]
 TOOL = {
     "name": "get_weather",
     "description": "The weather in a city.",
-    "input_schema": WEATHER["function"]["parameters"],
+    "input_schema": {
+        "type": "object",
+        "properties": {"city": {"type": "string", "enum": ["Oslo", "Rome"]}},
+        "required": ["city"],
+    },
     "cache_control": {"type": "ephemeral"},
 }
 ONE = {"type": "any", "disable_parallel_tool_use": True}

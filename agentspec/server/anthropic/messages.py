@@ -14,6 +14,7 @@ from agentspec.server.anthropic.request import Conversation, MessagesRequest
 from agentspec.server.anthropic.wire import PATH, PROBLEMS, error_body
 from agentspec.server.desk import Asked, Desk
 from agentspec.server.door import EVENTS, desk_for
+from agentspec.server.openai.fields import renaming
 from agentspec.server.problems import Problem
 from agentspec.server.sse import message, stream, unless_gone
 
@@ -24,11 +25,12 @@ router = APIRouter()
 async def messages(asked: MessagesRequest, request: Request) -> Response | dict[str, Any]:
     """A message, whole or, with `stream`, in events."""
     desk = desk_for(request, asked.model)
-    ask = asked.asked(desk.settings)
-    answer = MessageAnswer(asked.model)
-    if asked.stream:
-        return await stream(_events(desk, ask, answer))
-    return await unless_gone(request, _whole(desk, ask, answer))
+    with renaming(asked.names):
+        ask = asked.asked(desk.settings)
+        answer = MessageAnswer(asked.model)
+        if asked.stream:
+            return await stream(_events(desk, ask, answer))
+        return await unless_gone(request, _whole(desk, ask, answer))
 
 
 @router.post(f"{PATH}/count_tokens", responses=PROBLEMS, response_model=None)

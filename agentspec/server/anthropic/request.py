@@ -14,11 +14,23 @@ from agentspec.server.anthropic.turns import Turn, read_turns
 from agentspec.server.anthropic.wire import PATH
 from agentspec.server.desk import Asked
 from agentspec.server.limits import check_messages
-from agentspec.server.openai.fields import read_format, read_tool_options
+from agentspec.server.openai.fields import read_format, read_tool_options, refuse
 from agentspec.server.problems import bad_request
 from agentspec.server.settings import ServerSettings
 
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
+_INSTEAD = {
+    "stop": "stop_sequences",
+    "max_completion_tokens": "max_tokens",
+    "response_format": "output_config",
+    "json_schema": "output_config",
+    "regex": "/v1/chat/completions",
+    "grammar": "/v1/chat/completions",
+    "logit_bias": "/v1/chat/completions",
+    "prediction": "/v1/chat/completions",
+    "n": "several requests",
+}
+"""Fields of OpenAI's API and of ours that would change an answer, and what says the same here."""
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
@@ -85,10 +97,16 @@ class MessagesRequest(Conversation):
             Problem: A field can't be honoured.
             ConfigError: A parameter is out of range.
         """
+        refuse(self, _INSTEAD)
         options: Options = {**self._whose(), **self._held_to(settings), **self.tool_options(settings)}
         given = {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
         params = SamplingParams(**given, max_tokens=self.max_tokens, stop=self.stop_sequences or ())
         return Asked(PATH, self.turns(settings), params, options)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the engine's fields are called here."""
+        return {"stop": "stop_sequences", "response_format": "output_config" if self.output_config else "output_format"}
 
     def _whose(self) -> Options:
         user = (self.metadata or {}).get("user_id")
@@ -125,6 +143,6 @@ def _choice(given: Mapping[str, Any] | None) -> tuple[ToolChoice | None, bool | 
     kind = given.get("type")
     if kind == "tool":
         return {"type": "function", "function": {"name": given.get("name")}}, parallel
-    if kind not in _CHOICES:
+    if not isinstance(kind, str) or kind not in _CHOICES:
         raise bad_request(f"tool_choice must have the type auto, any, tool or none, not {kind!r}", "tool_choice")
     return _CHOICES[kind], parallel

@@ -10,7 +10,14 @@ from pydantic import Field
 from agentspec.local.ask import Options
 from agentspec.server.desk import Asked
 from agentspec.server.limits import check_messages
-from agentspec.server.openai.fields import HeldFields, SamplingFields, StreamOptions, read_format, read_tool_options
+from agentspec.server.openai.fields import (
+    HeldFields,
+    SamplingFields,
+    StreamOptions,
+    read_format,
+    read_tool_options,
+    refuse,
+)
 from agentspec.server.problems import bad_request
 from agentspec.server.settings import ServerSettings
 
@@ -64,10 +71,10 @@ class ChatRequest(SamplingFields, HeldFields):
     @property
     def names(self) -> dict[str, str]:
         """What the engine's fields are called here."""
-        return self.held_names("response_format" if self.response_format else None)
+        return self.held_names("response_format" if self.response_format is not None else None)
 
     def _check(self) -> None:
-        self.refuse(_INSTEAD)
+        refuse(self, _INSTEAD)
         if self.modalities not in (None, [], ["text"]):
             raise bad_request(f"modalities {self.modalities} can't be had: only text", "modalities")
         if self.top_logprobs and not self.logprobs:

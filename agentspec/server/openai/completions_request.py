@@ -8,12 +8,20 @@ from pydantic import Field, WithJsonSchema
 
 from agentspec.local.ask import Options
 from agentspec.server.desk import Asked
-from agentspec.server.openai.fields import HeldFields, SamplingFields, StreamOptions
+from agentspec.server.openai.fields import HeldFields, SamplingFields, StreamOptions, refuse
 from agentspec.server.problems import bad_request
 from agentspec.server.settings import ServerSettings
 
 PATH = "/v1/completions"
 _MAX_TOKENS = 16
+_INSTEAD = {
+    "messages": "/v1/chat/completions",
+    "tools": "/v1/chat/completions",
+    "tool_choice": "/v1/chat/completions",
+    "prediction": "/v1/chat/completions",
+    "response_format": "json_schema, regex or grammar",
+    "max_completion_tokens": "max_tokens",
+}
 _TOKENS = {"type": "array", "items": {"type": "integer"}}
 _PROMPT = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, _TOKENS]}
 _PROMPTS = {"anyOf": [*_PROMPT["anyOf"], {"type": "array", "items": _TOKENS}]}
@@ -66,6 +74,7 @@ class CompletionsRequest(SamplingFields, HeldFields):
         return [Asked(PATH, prompt, params, options) for prompt in self.prompts]
 
     def _check(self) -> None:
+        refuse(self, _INSTEAD)
         if self.suffix:
             raise bad_request("suffix is not supported: put the model's own marks for it into the prompt", "suffix")
         if self.best_of not in (None, self.n or 1):

@@ -78,19 +78,9 @@ class SamplingFields(BaseModel):
             Problem: A field would have to change the answer, and can't.
             ConfigError: One is out of range.
         """
-        self.refuse(_INSTEAD)
+        refuse(self, _INSTEAD)
         given = {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
         return SamplingParams(**given, max_tokens=max_tokens, logprobs=logprobs)
-
-    def refuse(self, instead: Mapping[str, str]) -> None:
-        """Refuse fields that can't be honoured, told what says the same; null and false ask for nothing.
-
-        Raises:
-            Problem: There is one.
-        """
-        for name, value in (self.model_extra or {}).items():
-            if name in instead and value is not None and value is not False:
-                raise bad_request(f"{name} is not supported: use {instead[name]}", name)
 
     def whose(self) -> Options:
         """Whose request it is, and whether drafts are made for it."""
@@ -98,6 +88,17 @@ class SamplingFields(BaseModel):
         if self.speculate is not None:
             options["speculate"] = self.speculate
         return options
+
+
+def refuse(asked: BaseModel, instead: Mapping[str, str]) -> None:
+    """Refuse fields that can't be honoured, told what says the same; null and false ask for nothing.
+
+    Raises:
+        Problem: There is one.
+    """
+    for name, value in (asked.model_extra or {}).items():
+        if name in instead and value is not None and value is not False:
+            raise bad_request(f"{name} is not supported: use {instead[name]}", name)
 
 
 class HeldFields(BaseModel):
@@ -184,10 +185,10 @@ def _allowed(tools: Sequence[Mapping[str, Any]], choice: object) -> tuple[Sequen
     if not isinstance(named, list) or inner.get("mode", "auto") not in ("auto", "required"):
         raise bad_request('tool_choice "allowed_tools" must have a mode (auto or required) and tools', "tool_choice")
     names = [_tool_name(each) for each in named]
-    known = {_tool_name(tool): tool for tool in tools}
-    if unknown := [name for name in names if name not in known]:
+    known = {name: tool for tool in tools if isinstance(name := _tool_name(tool), str)}
+    if unknown := [name for name in names if not isinstance(name, str) or name not in known]:
         raise bad_request(f"tool_choice allows {unknown[0]!r}, which is none of the tools", "tool_choice")
-    return [known[name] for name in dict.fromkeys(names)], inner.get("mode", "auto")
+    return [known[str(name)] for name in dict.fromkeys(names)], inner.get("mode", "auto")
 
 
 def _tool_name(tool: object) -> object:

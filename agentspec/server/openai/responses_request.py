@@ -12,7 +12,7 @@ from pydantic import Field, WithJsonSchema
 from agentspec.local.ask import Options
 from agentspec.server.desk import Asked
 from agentspec.server.limits import check_messages
-from agentspec.server.openai.fields import HeldFields, SamplingFields, read_format, read_tool_options
+from agentspec.server.openai.fields import HeldFields, SamplingFields, read_format, read_tool_options, refuse
 from agentspec.server.openai.responses_items import read_items
 from agentspec.server.openai.responses_memory import Item
 from agentspec.server.problems import bad_request
@@ -97,7 +97,7 @@ class ResponsesRequest(SamplingFields, HeldFields):
         return Asked(PATH, messages, params, {**self.whose(), **held, **self._tools(settings)})
 
     def _check(self) -> None:
-        self.refuse(_INSTEAD)
+        refuse(self, _INSTEAD)
         if self.n not in (None, 1):
             raise bad_request(f"n is {self.n}, but a response is one answer: leave it out", "n")
         for name in self.include or ():
@@ -105,7 +105,7 @@ class ResponsesRequest(SamplingFields, HeldFields):
                 raise bad_request(f"include names {name!r}, which nothing is called", "include")
         if self.top_logprobs and _LOGPROBS not in (self.include or ()):
             raise bad_request(f'top_logprobs needs include: ["{_LOGPROBS}"]', "top_logprobs")
-        for field in ("tools", "tool_choice", "text"):
+        for field in ("tools", "tool_choice", "text", "instructions", "metadata", "user"):
             _check_echo(getattr(self, field), field)
 
     def _tools(self, settings: ServerSettings) -> Options:
