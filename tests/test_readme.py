@@ -95,8 +95,7 @@ def test_python_blocks_run(
     [
         line
         for line in COMMANDS
-        if line.startswith(("agentspec generate", "agentspec replay", "agentspec explain"))
-        and not ABSENT.search(line)
+        if line.startswith(("agentspec generate", "agentspec replay", "agentspec explain")) and not ABSENT.search(line)
     ],
 )
 def test_the_readmes_short_commands_run(
