@@ -131,7 +131,7 @@ def _deep(report: ReplayReport) -> Iterator[Advice]:
     if last and last.drafted >= 20 and last.rate >= 0.7 and last.accepted * 20 >= report.total.forwards:
         yield Advice(
             kind="deep",
-            text=f"Of {last.drafted:,} tokens at the deepest level, {len(report.by_depth)}, {last.rate:.0%} were "
+            text=f"At the deepest level, {len(report.by_depth)}, {last.rate:.0%} of {last.drafted:,} tokens were "
             "accepted: EngineConfig(max_draft=) above that many would bring more.",
             figure=last.rate,
         )

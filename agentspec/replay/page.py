@@ -68,7 +68,7 @@ def _answer(wire: ReplayReport) -> str:
     if total.speedup is None:
         return f"{total.tokens_per_forward or 0:.2f} tokens a forward"
     speedup = total.median_speedup if wire.setup.mode == "live" and disturbed(total) else total.speedup
-    return faster(speedup or 1.0)
+    return f"{'about ' if wire.setup.mode == 'oracle' else ''}{faster(speedup or 1.0)}"
 
 
 def _segments(report: Report) -> list[tuple[str, int, dict[str, tuple[int, int]]]]:

@@ -106,12 +106,12 @@ def mark_repeats(turns: Iterable[Turn]) -> Iterator[Turn]:
     logs of single calls do, is the same conversation: a repeat if that one is.
     """
     marked: dict[tuple[str, str], dict[tuple[str, int, str], Turn]] = {}  # of each line the latest turn
-    numbers: Counter[tuple[str, int, str]] = Counter()
+    numbers: Counter[tuple[str, str]] = Counter()  # a conversation may have a line for each turn
     for turn in turns:
         lines, place = marked.setdefault(_task(turn), {}), _place(turn)
         before = lines.get(place) or next((line for line in reversed(lines.values()) if _goes_on(turn, line)), None)
-        numbers[place] += 1
-        lines[place] = replace(turn, repeat=before.repeat if before else bool(lines), number=numbers[place])
+        numbers[named := (turn.file, turn.trace_id)] += 1
+        lines[place] = replace(turn, repeat=before.repeat if before else bool(lines), number=numbers[named])
         yield lines[place]
 
 
