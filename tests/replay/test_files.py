@@ -121,4 +121,4 @@ def test_memory_is_flat_whatever_the_size(write):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agentspec.replay.traces.MOST_CHARS", 200_000)
         assert peak(3000) < files_bytes / 4
-        assert peak(3000) < 1.2 * peak(1000)
+        assert peak(3000) < peak(1000) + 2000 * 4000 / 20  # of what is read more, not a twentieth stays
