@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,12 @@ USERS_CACHE = cache_folder()  # before `_own_cache` points elsewhere
 def pytest_runtest_setup() -> None:
     """Nothing outside this machine can be reached; pytest-socket lifts this after each test."""
     socket_allow_hosts(["127.0.0.1", "::1"], allow_unix_socket=True)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

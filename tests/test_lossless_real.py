@@ -113,7 +113,7 @@ def accepted(results: Iterable[Result]) -> Counter[str]:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_drafts_change_nothing_alone_or_in_a_batch(engine: Engine, temperature: float) -> None:
-    params = SamplingParams(temperature=temperature, seed=11, max_tokens=40)
+    params = SamplingParams(temperature=temperature, seed=11, max_tokens=30)
     plain = [ask(engine, place, params, speculate=False) for place in range(len(ASKS))]
     alone = [ask(engine, place, params, speculate=True) for place in range(len(ASKS))]
     with ThreadPoolExecutor(4) as pool:  # by now the second store knows what this caller was answered

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,9 @@ def with_(value, place, other):
 @pytest.mark.parametrize("file", [*FIXTURES.glob("*.json*"), *FIXTURES.glob("*.traj")], ids=lambda file: file.name)
 def test_any_value_anywhere(file, tmp_path):
     good = records(file)
-    lines = [json.dumps(with_(good, place, wrong)) for place in places(good) for wrong in WRONG]
+    cases = [(place, wrong) for place in places(good) for wrong in WRONG]
+    cases = random.Random(0).sample(cases, min(len(cases), 600))
+    lines = [json.dumps(with_(good, place, wrong)) for place, wrong in cases]
     (tmp_path / "x").write_text("\n".join(lines))
 
     for _, item in read_conversations([str(tmp_path / "x")]):
