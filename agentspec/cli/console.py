@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from agentspec.replay.turns import Skipped
+    from agentspec.replay.wire import Left
 
 out = Console(highlight=False, emoji=False, soft_wrap=True)
 """Reports. Lines are not folded, so that a path can be copied; a table still fits the terminal."""
@@ -32,6 +36,13 @@ def print_error(message: str) -> None:
 def printable(text: str) -> str:
     """The text with its control characters written out: a file's name may hold codes for the terminal."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def print_skipped(console: Console, skipped: Sequence[Skipped | Left]) -> None:
+    """Print what of some traces could not be used, a line each."""
+    for each in skipped:
+        turn = "" if each.index is None else f" turn {each.index}"
+        console.print(printable(f"  {each.file}:{each.line}{turn}: {each.reason}"), markup=False)
 
 
 def new_table(*columns: str, numeric: Sequence[str] = ()) -> Table:

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agentspec.cli.console import err, new_table, out, print_json
-from agentspec.cli.options import Json, Strict, read_json
+from agentspec.cli.console import err, new_table, out, print_json, print_skipped
+from agentspec.cli.options import Json, Strict, read_json, refuse_skipped
 from agentspec.errors import ConfigError, TraceError
 from agentspec.replay.convert import Converted
 from agentspec.replay.convert import convert as convert_files
@@ -43,13 +43,14 @@ def convert(
     with _writer(output) as write:
         found = convert_files(map(str, traces), write, tools=found_tools)
         if not found.total.turns:
-            raise TraceError(f"no turn can be read from {len(traces)} trace file(s){_first(found)}")
+            first = f"; the first: {found.first[0]}" if found.first else ""
+            raise TraceError(f"no turn can be read from {len(traces)} trace file(s){first}")
     if as_json:
         print_json(found.wire)
     else:
         _print(found, len(traces), out if output else err)
-    if strict and found.first:
-        raise TraceError(f"--strict: {found.reasons.total()} skipped{_first(found)}")
+    if strict:
+        refuse_skipped(found.first, found.reasons.total())
 
 
 @contextmanager
@@ -80,13 +81,6 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _first(found: Converted) -> str:
-    if not found.first:
-        return ""
-    first = found.first[0]
-    return f"; the first: {first.file}:{first.line}: {first.reason}"
-
-
 def _print(found: Converted, files: int, console: Console) -> None:
     total = found.total
     counted = f"{total.conversations:,} conversations, {total.turns:,} turns, {total.calls:,} calls"
@@ -106,8 +100,6 @@ def _print(found: Converted, files: int, console: Console) -> None:
 def _print_skipped(found: Converted, console: Console) -> None:
     console.print(f"\nskipped: {found.reasons.total():,}")
     shown = found.first[:_SHOWN]
-    for each in shown:
-        turn = "" if each.index is None else f" turn {each.index}"
-        console.print(f"  {each.file}:{each.line}{turn}: {each.reason}", markup=False)
+    print_skipped(console, shown)
     if found.reasons.total() > len(shown):
         console.print(f"  and {found.reasons.total() - len(shown):,} more")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentspec.errors import ConfigError
+from agentspec.errors import ConfigError, TraceError
 
 if TYPE_CHECKING:
     from agentspec.local.ask import Options
+    from agentspec.replay.turns import Skipped
 
 Json = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
@@ -101,3 +103,17 @@ def check_writable(html: Path | None) -> None:
         html.open("a").close()
     except OSError as error:
         raise ConfigError(f"--html {html} can't be written: {error.strerror}") from error
+
+
+def refuse_skipped(first: Sequence[Skipped], count: int) -> None:
+    """What --strict asks for.
+
+    Args:
+        first: What was skipped, or the first of it.
+        count: How much was.
+
+    Raises:
+        TraceError: Something was.
+    """
+    if first:
+        raise TraceError(f"--strict: {count} skipped; the first: {first[0]}")

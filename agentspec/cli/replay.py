@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agentspec.cli.console import err, print_json
-from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable
+from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable, refuse_skipped
 from agentspec.cli.replay_exact import run_exact
 from agentspec.cli.replay_options import (
     MAX_TOKENS,
@@ -41,7 +41,7 @@ from agentspec.replay.asks import tool_choice as chosen
 from agentspec.replay.categories import Category
 from agentspec.replay.report import Report
 from agentspec.replay.traces import read_traces, select
-from agentspec.replay.turns import Recording, Skipped
+from agentspec.replay.turns import Recording
 
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
@@ -124,7 +124,7 @@ def replay(
         print_report(report.wire)
     finish(report)
     if strict:
-        _refuse(report.skipped)
+        refuse_skipped(report.skipped, len(report.skipped))
     return None
 
 
@@ -140,7 +140,7 @@ def _only(context: typer.Context, mode: str, *allowed: str) -> None:
 def _read(traces: Sequence[Path], turns: int | None, *, strict: bool) -> Recording:
     read = read_traces(traces, turns=turns)
     if strict:
-        _refuse(read.skipped)
+        refuse_skipped(read.skipped, len(read.skipped))
     return read
 
 
@@ -210,12 +210,6 @@ def _project(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
         task = bar.add_task("replaying", total=len(recording.turns))
         report = project(scribe, recording, way, done=lambda found: bar.advance(task))
     return report, scribe.vocabulary.spelled
-
-
-def _refuse(skipped: Sequence[Skipped]) -> None:
-    if skipped:
-        first = skipped[0]
-        raise TraceError(f"--strict: {len(skipped)} skipped; the first: {first.file}:{first.line}: {first.reason}")
 
 
 def _check(counts: Mapping[str, int | None], asked: _Asked) -> None:
@@ -291,5 +285,4 @@ def finish(report: Report) -> None:
         err.print("interrupted: the report holds the turns before")
         raise typer.Exit(130)
     if not report.turns:
-        first = report.skipped[0]
-        raise TraceError(f"no turn could be answered; the first, {first.file}:{first.line}: {first.reason}")
+        raise TraceError(f"no turn could be answered; the first, {report.skipped[0]}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentspec.cli.console import err, out, print_json
-from agentspec.errors import TraceError
+from agentspec.cli.console import err, out, print_json, printable
+from agentspec.cli.options import refuse_skipped
 from agentspec.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ def run_exact(files: Sequence[Path], model: str | None, *, strict: bool, as_json
         _print(report, loaded.asker.spell)
     if report.first:
         raise typer.Exit(1)
-    if strict and report.skipped:
-        first = report.skipped[0]
-        raise TraceError(
-            f"--strict: {len(report.skipped)} skipped; the first: {first.file}:{first.line}: {first.reason}"
-        )
+    if strict:
+        refuse_skipped(report.skipped, len(report.skipped))
 
 
 def _print(report: ExactReport, spell: Callable[[int], bytes]) -> None:
@@ -53,7 +50,7 @@ def _print(report: ExactReport, spell: Callable[[int], bytes]) -> None:
     else:
         out.print(f"{what}: all as they were recorded", style="bold")
     for each in report.skipped:
-        err.print(f"skipped: {each.file}:{each.line}: {each.reason}", markup=False)
+        err.print(printable(f"skipped: {each}"), markup=False)
 
 
 def _told(checked: Checked, spell: Callable[[int], bytes]) -> list[str]:

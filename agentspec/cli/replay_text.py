@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from agentspec.cli.console import new_table, out, printable
+from agentspec.cli.console import new_table, out, print_skipped
 from agentspec.replay.report import disturbed, headline
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def print_report(report: ReplayReport) -> None:
             out.print(f"\n- {advice.text}", markup=False, soft_wrap=False)
     if report.skipped:
         out.print(f"\nskipped: {len(report.skipped)}")
-        for each in report.skipped:
-            turn = "" if each.index is None else f" turn {each.index}"
-            out.print(printable(f"  {each.file}:{each.line}{turn}: {each.reason}"), markup=False)
+        print_skipped(out, report.skipped)
 
 
 def print_comparison(told: str, sides: Sequence[Side], names: Sequence[str]) -> None:

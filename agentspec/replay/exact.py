@@ -20,6 +20,7 @@ from agentspec.errors import AgentSpecError, TraceError
 from agentspec.local.ask import Ask, Asker, Options
 from agentspec.models.base import TargetModel
 from agentspec.proposers.base import Context
+from agentspec.replay.asks import reason
 from agentspec.replay.files import read_records
 from agentspec.replay.readers.base import Record, ids_at, object_at, objects
 from agentspec.replay.readers.recording import NAME, VERSION
@@ -182,7 +183,7 @@ def check_recordings(
             try:
                 report.checked += MODEL_THREAD.call(partial(engine.check, record.value))
             except AgentSpecError as error:
-                report.skipped.append(record.skipped(str(error).partition(", not ")[0]))
+                report.skipped.append(record.skipped(reason(error)))
         done()
     if not report.checked:
         first = f"; the first: {report.skipped[0].reason}" if report.skipped else ""

@@ -11,17 +11,17 @@ from typing import Any, Literal, Protocol
 
 from agentspec import __version__
 from agentspec.config import SamplingParams
-from agentspec.errors import ConfigError, GrammarError, PromptError
 from agentspec.figures import median_of, ratio
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
-from agentspec.replay.asks import asked_of, held_to, reason, tool_choice
+from agentspec.replay.asks import asked_of, held_to, tool_choice
 from agentspec.replay.budgets import BudgetSwitch
+from agentspec.replay.each_turn import Done, each_turn, nobody
 from agentspec.replay.progress_file import ProgressFile
 from agentspec.replay.report import Report
-from agentspec.replay.turn_report import Fixed, TurnReport
-from agentspec.replay.turns import Recording, Skipped, Turn
+from agentspec.replay.turn_report import Fixed, TurnReport, taken_over
+from agentspec.replay.turns import Recording, Turn
 from agentspec.trace import Stats
 
 Mode = Literal["plain", "adaptive"] | int
@@ -80,7 +80,7 @@ def replay(
     recording: Recording,
     way: Way,
     *,
-    done: Callable[[TurnReport | Skipped], None] = lambda found: None,
+    done: Done = nobody,
     choose: Callable[[Turn], Options] = tool_choice,
     watch: Watch | None = None,
 ) -> Report:
@@ -100,23 +100,17 @@ def replay(
     report = Report(setup, skipped=list(recording.skipped))
     asker = _Asker(engine, way, watch)
     kept = None if way.resume is None else ProgressFile(way.resume, {**setup, "budgets": [*way.budgets]})
-    try:
-        asker.warm_up()
-        for place, turn in enumerate(recording.turns):
-            try:
-                options = asked_of(turn, choose)
-                found = kept.find(turn, held_to(options)) if kept else None
-                if found is None:
-                    found = asker.answer(turn, place, options)
-                    if kept:
-                        kept.append(found)
-                report.turns.append(found)
-                done(found)
-            except (PromptError, GrammarError, ConfigError) as error:
-                report.skipped.append(Skipped(turn.file, turn.line, reason(error), turn.index))
-                done(report.skipped[-1])
-    except KeyboardInterrupt:
-        report.interrupted = True
+
+    def answer(place: int, turn: Turn) -> TurnReport:
+        options = asked_of(turn, choose)
+        found = kept.find(turn, held_to(options)) if kept else None
+        if found is None:
+            found = asker.answer(turn, place, options)
+            if kept:
+                kept.append(found)
+        return found
+
+    each_turn(report, recording, answer, done=done, first=asker.warm_up)
     report.setup = {**setup, "device": {**setup["device"], **_peaks()}}
     return report
 
@@ -183,12 +177,7 @@ def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[
     middle = ours[times["adaptive"].index(median_low(times["adaptive"]))]
     answers = {(result.tokens, result.finish_reason) for results in found.values() for result in results}
     return TurnReport(
-        trace_id=turn.trace_id,
-        index=turn.index,
-        digest=turn.digest,
-        category=turn.category,
-        repeat=turn.repeat,
-        number=turn.number,
+        **taken_over(turn),
         prompt_tokens=middle.usage.prompt_tokens,
         tokens=len(middle.tokens),
         plain_forwards=plain[0].stats.forwards,
@@ -205,7 +194,6 @@ def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[
             for mode, results in found.items()
             if isinstance(mode, int)
         },
-        approximate=turn.approximate,
         held=held_to(options),
         joules=joules["adaptive"],
         plain_joules=joules["plain"],

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 from agentspec import __version__
 from agentspec.config import EngineConfig
-from agentspec.errors import ConfigError, GrammarError, PromptError, TraceError
 from agentspec.figures import ratio
 from agentspec.local.ask import Options
-from agentspec.replay.asks import asked_of, reason, tool_choice
+from agentspec.replay.asks import asked_of, tool_choice
 from agentspec.replay.costs import BELIEVED, Price
+from agentspec.replay.each_turn import Done, each_turn, nobody
 from agentspec.replay.intervals import speedup_interval
 from agentspec.replay.oracle import Decoded, OracleEngine
 from agentspec.replay.report import Report
 from agentspec.replay.scribe import Scribe, Transcribed
-from agentspec.replay.turn_report import TurnReport
-from agentspec.replay.turns import Recording, Skipped, Turn
+from agentspec.replay.turn_report import TurnReport, taken_over
+from agentspec.replay.turns import Recording, Turn
 from agentspec.trace import StepRecord
 
 
@@ -46,7 +46,7 @@ def project(
     recording: Recording,
     way: Projection,
     *,
-    done: Callable[[TurnReport | Skipped], None] = lambda found: None,
+    done: Done = nobody,
 ) -> Report:
     """Decode the recorded answer of every turn; one that can't be is left out and listed.
 
@@ -60,20 +60,15 @@ def project(
     """
     report = Report(_setup(way), skipped=list(recording.skipped))
     engine = OracleEngine(scribe.vocabulary, way.price.table(), budget=way.budget, config=EngineConfig())
-    try:
-        for place, turn in enumerate(recording.turns):
-            try:
-                caller = "" if way.history else str(place)
-                written = scribe.transcribe(turn, asked_of(turn, way.choose), caller=caller)
-                decoded = engine.decode(written.recorded)
-                report.drafting_seconds += decoded.drafting_seconds
-                report.turns.append(_turn_report(turn, written, decoded, way.price))
-                done(report.turns[-1])
-            except (PromptError, GrammarError, ConfigError, TraceError) as error:
-                report.skipped.append(Skipped(turn.file, turn.line, reason(error), turn.index))
-                done(report.skipped[-1])
-    except KeyboardInterrupt:
-        report.interrupted = True
+
+    def answer(place: int, turn: Turn) -> TurnReport:
+        caller = "" if way.history else str(place)
+        written = scribe.transcribe(turn, asked_of(turn, way.choose), caller=caller)
+        decoded = engine.decode(written.recorded)
+        report.drafting_seconds += decoded.drafting_seconds
+        return _turn_report(turn, written, decoded, way.price)
+
+    each_turn(report, recording, answer, done=done)
     report.projected = _interval(report, way.price)
     return report
 
@@ -98,12 +93,7 @@ def _turn_report(turn: Turn, written: Transcribed, decoded: Decoded, price: Pric
     plain = tokens * price.base_ms / 1000 if price.base_ms else None
     seconds = price.seconds(widths(decoded.rounds), price.shape) if price.base_ms else None
     return TurnReport(
-        trace_id=turn.trace_id,
-        index=turn.index,
-        digest=turn.digest,
-        category=turn.category,
-        repeat=turn.repeat,
-        number=turn.number,
+        **taken_over(turn),
         prompt_tokens=len(written.recorded.order.prompt),
         tokens=tokens,
         plain_forwards=tokens,
@@ -115,7 +105,6 @@ def _turn_report(turn: Turn, written: Transcribed, decoded: Decoded, price: Pric
         finish_reason="stop",
         stats=decoded.stats,
         rounds=decoded.rounds,
-        approximate=turn.approximate,
         held=written.held,
         loosened=written.loosened,
     )

@@ -22,6 +22,8 @@ from agentspec.replay.turns import Recording, Skipped, Turn
 MOST_CHARS = 64 * 2**20
 """Of calls of which a conversation may still be made."""
 
+_FORMATS_TOLD = "what a trace can be is in `agentspec replay --list-formats`"
+
 DEMO = Path(__file__).with_name("coding_agent.jsonl")
 """A short conversation of a coding agent, written for `agentspec demo`."""
 
@@ -51,11 +53,9 @@ def read_traces(files: Sequence[str | PathLike[str]], *, turns: int | None = Non
     order = {name: place for place, name in reversed([*enumerate(names)])}
     skipped.sort(key=lambda each: (order[each.file], each.line))
     if not found:
-        first = f"; the first: {skipped[0].file}:{skipped[0].line}: {skipped[0].reason}" if skipped else ""
-        if not skipped:
-            first = "; they hold no record: what a trace can be is in `agentspec replay --list-formats`"
+        first = f"; the first: {skipped[0]}" if skipped else f"; they hold no record: {_FORMATS_TOLD}"
         if skipped and skipped[0].reason.startswith("not JSON"):
-            first += "; what a trace can be is in `agentspec replay --list-formats`"
+            first += f"; {_FORMATS_TOLD}"
         raise TraceError(f"no turn can be read from {len(files)} trace file(s){first}")
     found.sort(key=lambda each: (order[each.file], each.line))
     return Recording(tuple(mark_repeats(found)), tuple(skipped))

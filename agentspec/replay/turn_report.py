@@ -9,6 +9,7 @@ from typing import Any
 
 from agentspec.figures import ratio
 from agentspec.replay.categories import Category
+from agentspec.replay.turns import Turn
 from agentspec.trace import Stats, StepRecord, by_source
 
 
@@ -124,6 +125,12 @@ class TurnReport:
             "by_depth": depths_wire(self.rounds),
             "fixed": {str(size): found.wire for size, found in self.fixed.items()},
         }
+
+
+def taken_over(turn: Turn) -> dict[str, Any]:
+    """What a turn's report says of the recorded turn itself."""
+    names = ("trace_id", "index", "digest", "category", "repeat", "number", "approximate")
+    return {name: getattr(turn, name) for name in names}
 
 
 def rounded(seconds: float | None) -> float | None:

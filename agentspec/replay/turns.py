@@ -74,6 +74,9 @@ class Skipped:
     reason: str
     index: int | None = None
 
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
     @property
     def wire(self) -> dict[str, Any]:
         """As reports show it."""
