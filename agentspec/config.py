@@ -108,6 +108,10 @@ def _tuple_of(params: SamplingParams, name: str, value: object) -> None:
     object.__setattr__(params, name, tuple(items))
 
 
+_ID = re.compile("[0-9]{1,18}")
+"""A token id as JSON's keys tell it."""
+
+
 def _bias(given: object) -> dict[int, float]:
     if not isinstance(given, Mapping):
         raise ConfigError(f"logit_bias must map token ids to numbers, not {given!r}")
@@ -119,9 +123,6 @@ def _bias(given: object) -> dict[int, float]:
             raise ConfigError(f"logit_bias maps token ids to numbers in -100..100, not {token!r} to {value!r}")
         bias[key] = float(value)
     return bias
-
-
-_ID = re.compile("[0-9]{1,18}")
 
 
 def _is_id(token: object) -> bool:

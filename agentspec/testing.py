@@ -13,7 +13,7 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, FinishReason, Order
 from agentspec.models.base import Output, Row, TargetModel
-from agentspec.models.token_slot import TokenSlot as ScriptedSlot
+from agentspec.models.token_slot import TokenSlot
 from agentspec.proposers.base import Context, Off, Proposer
 from agentspec.verify import Outcome
 
@@ -42,7 +42,7 @@ class ScriptedTarget:
         self.context_length = context_length
         self.forwards = 0
         """How often `forward` was called."""
-        self.slots: list[ScriptedSlot] = []
+        self.slots: list[TokenSlot] = []
         """Every slot that `open` gave out."""
 
     @classmethod
@@ -56,9 +56,9 @@ class ScriptedTarget:
 
         return cls(logits, vocab_size=vocab_size, eos=frozenset({end}))
 
-    def open(self) -> ScriptedSlot:
+    def open(self) -> TokenSlot:
         """An empty slot."""
-        self.slots.append(ScriptedSlot())
+        self.slots.append(TokenSlot())
         return self.slots[-1]
 
     def forward(self, rows: Sequence[Row]) -> Output:

@@ -228,10 +228,7 @@ class LlgCursor:
         following = members(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint32), _MOST_FOLLOWING)
         splits = (self._split(text + self._vocabulary.text(token)) for token in following)
         first = {split[0] for split in splits if split and text.startswith(self._vocabulary.text(split[0]))}
-        wider = mask.copy()
-        for token in first:
-            wider[token >> 5] |= np.uint32(1 << (token & 31))
-        return wider
+        return mask | pack(self._vocabulary, first)
 
     def _split(self, text: bytes) -> Sequence[int]:
         return self._vocabulary.encode(text.decode(errors="ignore"))

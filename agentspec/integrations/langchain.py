@@ -18,7 +18,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agentspec.errors import ConfigError
 from agentspec.langchain.structured import read_response_format, response_format
-from agentspec.own_file import append_line, open_own
+from agentspec.own_file import append_line, first_line
 from agentspec.replay.readers.langchain import read_message
 
 _LOG = logging.getLogger(__name__)
@@ -133,12 +133,10 @@ class TraceRecorder(BaseCallbackHandler):
 
 def _check(path: Path) -> None:
     try:
-        if path.exists() and not path.is_file():  # to open a pipe would wait for who reads it
-            raise ConfigError(f"{path} is no file: name one to record to")
-        with open_own(path) as file:
-            file.seek(0)
-            head = file.readline()
+        head = first_line(path)
     except OSError as error:
         raise ConfigError(f"{path} can't be recorded to: {error.strerror}") from error
+    if head is None:
+        raise ConfigError(f"{path} is no file: name one to record to")
     if head.strip() and not head.startswith(b'{"trace_id":'):
         raise ConfigError(f"{path} holds something else than a trace: name another file to record to")

@@ -40,10 +40,8 @@ DTYPES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
 _MOST = 1e9  # milliseconds, or times a forward of one token
 _READ, _PEAK, _WORST_PEAK = 0.8, 0.6, 0.3
 _NAME = re.compile(r"computed:([a-z0-9]+):(\d+(?:\.\d+)?)b:([a-z0-9]+)")
-_EXAMPLE = "computed:h100:7b:bf16"
-_HOW = (
-    "a file that `agentspec bench --cost --json` wrote, or computed:DEVICE:SIZEb:DTYPE, such as computed:h100:7b:bf16"
-)
+_FORM = "computed:DEVICE:SIZEb:DTYPE, such as computed:h100:7b:bf16"
+_HOW = f"a file that `agentspec bench --cost --json` wrote, or {_FORM}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +128,8 @@ def _computed(name: str) -> Price:
     found = _NAME.fullmatch(name.lower())
     if found is None or found[1] not in DEVICES or found[3] not in DTYPES or not 0 < float(found[2]) <= 2000:
         raise ConfigError(
-            f"no profile is called {name!r}: it is computed:DEVICE:SIZEb:DTYPE, such as {_EXAMPLE}, with "
-            f"DEVICE of {', '.join(DEVICES)} and DTYPE of {', '.join(DTYPES)}"
+            f"no profile is called {name!r}: it is {_FORM}, with DEVICE of {', '.join(DEVICES)} and "
+            f"DTYPE of {', '.join(DTYPES)}"
         )
     bandwidth, half_peak, byte_peak = DEVICES[found[1]]
     weights, size = float(found[2]) * 1e9, DTYPES[found[3]]

@@ -105,7 +105,7 @@ class Door:
         headers = Headers(raw=list(scope["headers"]))
         if self._key is None:
             host = headers.get("host", "")
-            if is_loopback(_name(host.lower())):
+            if is_loopback(_name(host)):
                 return None
             return Problem(403, f"this server is for its own machine, not for host {host!r}", code="wrong_host")
         if scope["path"] in _OPEN or scope["method"] == "OPTIONS":

@@ -16,7 +16,7 @@ from typing import Any
 from agentspec import __version__
 from agentspec.errors import ConfigError
 from agentspec.local.result import Result, StreamEvent
-from agentspec.own_file import append_line, open_own
+from agentspec.own_file import append_line, first_line
 from agentspec.replay.readers.recording import NAME, VERSION
 from agentspec.server.desk import Asked, Running
 from agentspec.server.problems import Problem
@@ -198,16 +198,10 @@ def digest(value: object) -> dict[str, str]:
 def _check(path: Path) -> None:
     """Before a model is loaded: whether lines can be appended here."""
     try:
-        head = _head(path)
+        head = first_line(path)
     except OSError as error:
         raise ConfigError(f"--record {path} can't be written: {error.strerror}") from error
+    if head is None:
+        raise ConfigError(f"--record {path} is no file: name one")
     if head.strip() and not head.startswith(f'{{"format":"{NAME}"'.encode()):
         raise ConfigError(f"--record {path} holds something else than a recording: name another file")
-
-
-def _head(path: Path) -> bytes:
-    if path.exists() and not path.is_file():  # to open a pipe would wait for who reads it
-        raise ConfigError(f"--record {path} is no file: name one")
-    with open_own(path) as file:
-        file.seek(0)
-        return file.readline()

@@ -81,7 +81,7 @@ class ServerSettings:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can connect to the address."""
-    if host == "localhost":
+    if host.lower() == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -10,10 +10,11 @@ from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, Order
 from agentspec.errors import ConfigError, EngineError, GrammarDeadEndError, PromptError, PromptTooLongError
 from agentspec.models.base import Output, Row
+from agentspec.models.token_slot import TokenSlot
 from agentspec.models.toy import tiny_target
 from agentspec.proposers.base import Context, Off
 from agentspec.proposers.pool import ProposerPool
-from agentspec.testing import FixedController, ScriptedProposer, ScriptedSlot, ScriptedTarget, order, run
+from agentspec.testing import FixedController, ScriptedProposer, ScriptedTarget, order, run
 
 END = 9
 
@@ -210,7 +211,7 @@ def test_a_parameter_that_names_an_id_outside_the_vocabulary_is_refused(params: 
 class Full(ScriptedTarget):
     """Has memory for one slot."""
 
-    def open(self) -> ScriptedSlot:
+    def open(self) -> TokenSlot:
         if self.slots:
             raise RuntimeError("out of memory")
         return super().open()
