@@ -203,6 +203,7 @@ def _project(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
         tokenizer=Path(asked.tokenizer or DEFAULT).name,
         price=price,
         budget=next(iter(asked.budgets), None),
+        max_tokens=asked.max_tokens,
         history=asked.history,
         choose=lambda turn: chosen(turn, asked.tool_choice),
     )
@@ -225,7 +226,7 @@ def _check(counts: Mapping[str, int | None], asked: _Asked) -> None:
 
 def _check_mode(asked: _Asked, *, oracle: bool) -> None:
     """Refuse what belongs to the other mode."""
-    models = {"--model": asked.model, "--draft": asked.draft, "--max-tokens": asked.max_tokens}
+    models = {"--model": asked.model, "--draft": asked.draft}
     for name, value in models.items() if oracle else ():
         if value is not None:
             raise ConfigError(f"{name} goes with a model, and --oracle runs none: leave one of them out")

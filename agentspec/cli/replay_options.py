@@ -56,10 +56,14 @@ Categories = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help=f"Only these: {', '.join(Category)}; repeatable.")
 ]
 Choice = Annotated[
-    str, typer.Option(metavar="CHOICE", help="auto, required, or recorded: calls where there were calls.")
+    str,
+    typer.Option(
+        metavar="CHOICE", help="auto, required, or recorded: as asked where that is told, calls where calls were."
+    ),
 ]
 MaxTokens = Annotated[
-    int | None, typer.Option(metavar="N", help=f"The most tokens of an answer; default {MAX_TOKENS}.")
+    int | None,
+    typer.Option(metavar="N", help=f"The most tokens of an answer; default {MAX_TOKENS}. Oracle: no limit."),
 ]
 Runs = Annotated[int, typer.Option(metavar="N", help="How often each turn is answered; medians count.")]
 Budgets = Annotated[

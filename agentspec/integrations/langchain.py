@@ -16,13 +16,16 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError
+from agentspec.langchain.call import read_prediction
 from agentspec.langchain.structured import read_response_format, response_format
+from agentspec.langchain.tools import read_tool_choice
 from agentspec.own_file import append_line, first_line
 from agentspec.replay.readers.langchain import read_message
 
 _LOG = logging.getLogger(__name__)
-_NOT_REPLAYED = ("regex", "lark")
+_OPTIONS = {"regex": str, "lark": str, "json_whitespace": str, "parallel_tool_calls": bool}
 _ANY_OBJECT = {"type": "json_object"}
 
 
@@ -44,8 +47,8 @@ def record(path: str | PathLike[str]) -> TraceRecorder:
 class TraceRecorder(BaseCallbackHandler):
     """What `record` makes. Safe for runs in several threads and tasks; a run never fails because of it.
 
-    What can't be recorded is warned about once for each reason: a line that can't be written, tools of a form that
-    nothing here knows, answers that were held to a regex or a grammar, which no trace tells.
+    What can't be recorded is warned about once for each reason: a line that can't be written, tools and the like of a
+    form that nothing here knows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,9 +69,6 @@ class TraceRecorder(BaseCallbackHandler):
     ) -> None:
         """Keep what was asked until it is answered."""
         asked, metadata = kwargs.get("invocation_params") or {}, metadata or {}
-        if held := [name for name in _NOT_REPLAYED if asked.get(name)]:
-            self._warn(f"answers that are held to a {held[0]} are not recorded: a trace can't tell that")
-            return
         said = [read_message(message.model_dump()).message for message in messages[0]]
         tools = self._tools(asked.get("tools") or ())
         held_to = self._held_to(asked)
@@ -78,6 +78,7 @@ class TraceRecorder(BaseCallbackHandler):
             "messages": said,
             **({"tools": tools} if tools else {}),
             **({"response_format": held_to} if held_to else {}),
+            **_told("asked", {**_told("options", self._options(asked, tools)), **_told("params", _params(asked))}),
         }
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ANN401
@@ -104,6 +105,21 @@ class TraceRecorder(BaseCallbackHandler):
                 self._warn(f"a tool of this form is not recorded: {str(tool)[:80]}")
         return found
 
+    def _options(self, asked: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What else was asked, in the engine's terms."""
+        options = {name: asked[name] for name, kind in _OPTIONS.items() if isinstance(asked.get(name), kind)}
+        choice, prediction = asked.get("tool_choice"), asked.get("prediction")
+        if isinstance(choice, Mapping) and choice.get("disable_parallel_tool_use"):
+            options["parallel_tool_calls"] = False
+        try:
+            if prediction:
+                options["prediction"] = read_prediction(prediction)
+            if choice is not None and tools:
+                options["tool_choice"] = read_tool_choice(_named(choice), tools)
+        except ConfigError as error:
+            self._warn(f"what was asked is not recorded whole: {str(error)[:120]}")
+        return options
+
     def _held_to(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         """OpenAI's response format for what the answer was held to: that, or what Ollama takes as `format`."""
         given, ollamas = asked.get("response_format"), asked.get("format")
@@ -129,6 +145,28 @@ class TraceRecorder(BaseCallbackHandler):
         if text not in self._warned:
             self._warned.add(text)
             _LOG.warning("%s", text)
+
+
+def _told(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value} if value else {}
+
+
+def _named(choice: object) -> object:
+    """Anthropic's object as the text that says the same; any other choice as it is."""
+    kind = choice.get("type") if isinstance(choice, Mapping) else None
+    if isinstance(choice, Mapping) and kind in ("auto", "any", "none", "tool"):
+        return choice.get("name") if kind == "tool" else kind
+    return choice
+
+
+def _params(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the answer had to end; of what else was set, a seed most of all, the next model makes something else."""
+    given = {name: asked[name] for name in ("max_tokens", "stop") if asked.get(name)}
+    try:
+        SamplingParams.of(given)
+    except ConfigError:
+        return {}
+    return given
 
 
 def _check(path: Path) -> None:

@@ -131,12 +131,16 @@ def read_options(given: Mapping[str, Any], *, speculate: bool, caller: str) -> O
         options["json_schema"] = read_response_format(options.pop("response_format"))
     options["speculate"], options["caller"] = given.get("speculate", speculate), given.get("caller", caller)
     if given.get("prediction") is not None:
-        options["prediction"] = _prediction(given["prediction"])
+        options["prediction"] = read_prediction(given["prediction"])
     return cast("Options", options)
 
 
-def _prediction(given: object) -> str:
-    """The text that the answer may resemble: as it is, or in OpenAI's object."""
+def read_prediction(given: object) -> str:
+    """The text that the answer may resemble: as it is, or in OpenAI's object.
+
+    Raises:
+        ConfigError: It is neither.
+    """
     content = given.get("content") if isinstance(given, Mapping) else given
     parts = content if isinstance(content, list | tuple) else [content]
     texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]

@@ -15,6 +15,9 @@ Message = Mapping[str, Any]
 Tool = Mapping[str, Any]
 """In OpenAI's form."""
 
+ASKED = ("options", "params")
+"""Of a setting, what conversations have under `asked`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ids:
@@ -52,11 +55,15 @@ class Setting:
         tools: What the model could call.
         schema: JSON Schema that its answers without calls were held to, if they were.
         model: Its name as recorded; "": unknown.
+        options: What else was asked, as far as the record tells; see `Turn`.
+        params: How it was sampled, likewise.
     """
 
     tools: tuple[Tool, ...] = ()
     schema: Mapping[str, Any] | None = None
     model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +115,8 @@ class Conversation:
             tokens=ids.answer,
             prompt=ids.prompt,
             model=self.setting.model,
+            options=self.setting.options,
+            params=self.setting.params,
         )
 
     @property
@@ -118,6 +127,8 @@ class Conversation:
         if self.setting.schema is not None:
             wrapped = {"name": "answer", "schema": self.setting.schema}
             row["response_format"] = {"type": "json_schema", "json_schema": wrapped}
+        if asked := {name: dict(each) for name in ASKED if (each := getattr(self.setting, name))}:
+            row["asked"] = asked
         if self.approximate:
             row["approximate"] = sorted(self.approximate)
         if self.ids:

@@ -30,8 +30,6 @@ from agentspec.verify import Outcome
 _LIKELIEST = 20
 """Log-probabilities that a round tells beside those of its tokens: the most that may be asked."""
 
-_PLAIN = ("tool_choice", "parallel_tool_calls", "regex", "lark", "json_whitespace", "prediction", "caller", "speculate")
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -129,13 +127,8 @@ class ExactEngine:
             raise TraceError("the prompt's tokens are not this model's: name the model that was recorded")
         messages, targets = row.get("messages") or (), row.get("targets") or (0,)
         asked = messages[: targets[0]] or object_at(row, "prompt").get("text") or list(prompt)
-        params = {**object_at(row, "params"), "logprobs": _LIKELIEST}
-        params["logit_bias"] = {int(token): bias for token, bias in (params.get("logit_bias") or {}).items()}
-        params["bad_words"] = [tuple(w) if isinstance(w, list) else w for w in params.get("bad_words") or ()]
-        try:
-            ask = Ask(asked, SamplingParams(**params), _options(row))
-        except TypeError as error:
-            raise TraceError(f"the recorded parameters can't be used: {error}") from error
+        params = SamplingParams.of({**object_at(row, "params"), "logprobs": _LIKELIEST})
+        ask = Ask(asked, params, _options(row))
         return [replace(order, prompt=list(prompt)) for order in self._asker.read(ask)[0]]
 
     def _difference(
@@ -203,7 +196,7 @@ def _records(files: Sequence[str]) -> Iterator[Record | Skipped]:
 
 def _options(row: Mapping[str, Any]) -> Options:
     held = object_at(object_at(row, "response_format"), "json_schema").get("schema")
-    asked = {name: value for name, value in object_at(row, "options").items() if name in _PLAIN}
+    asked = dict(object_at(row, "options"))
     asked |= {"tools": row["tools"]} if row.get("tools") else {}
     asked |= {"json_schema": held} if held is not None else {}
     options: Options = asked  # type: ignore[assignment]  # checked where they are read

@@ -15,14 +15,14 @@ from agentspec.figures import median_of, ratio
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
-from agentspec.replay.asks import asked_of, held_to, tool_choice
+from agentspec.replay.asks import asked_of, caller_of, held_to, own_ids, params_of, tool_choice
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.each_turn import Done, each_turn, nobody
 from agentspec.replay.progress_file import ProgressFile
 from agentspec.replay.report import Report
 from agentspec.replay.turn_report import Fixed, TurnReport, taken_over
 from agentspec.replay.turns import Recording, Turn
-from agentspec.trace import Stats
+from agentspec.trace import Stats, by_source
 
 Mode = Literal["plain", "adaptive"] | int
 """How a turn is answered; a number: with that fixed budget."""
@@ -45,7 +45,7 @@ class Way:
     Attributes:
         model: What it is called, for the report.
         draft: The draft model, likewise; None: there is none.
-        max_tokens: The most tokens of an answer.
+        max_tokens: The most tokens of an answer, where its record tells no fewer.
         runs: How often each turn is answered in every mode.
         switch: Of the engine's controller; None: no fixed budgets.
         budgets: Fixed budgets, of the switch's, with which each turn is answered too.
@@ -70,9 +70,10 @@ class Way:
         """In the order of the first turn; the next one begins with the second, and so on."""
         return ("plain", "adaptive", *self.budgets)
 
-    def caller(self, mode: Mode | Literal["prefill"], run: int, place: int) -> str:
+    def caller(self, mode: Mode | Literal["prefill"], run: int, place: int, recorded: str = "") -> str:
         """Whose answer it is: nothing that one caller's answers taught is used for another's."""
-        return f"{self._prefix} {mode} {run}" + ("" if self.history and mode != "prefill" else f" {place}")
+        whose = recorded if self.history and mode != "prefill" else place
+        return f"{self._prefix} {mode} {run} {whose}"
 
 
 def replay(
@@ -89,7 +90,7 @@ def replay(
     A turn that can't be answered is left out and listed. An interrupt ends it early, with the report of what is done.
 
     Args:
-        engine: Answers greedily.
+        engine: Answers as it was recorded, greedily where no parameters were.
         recording: From `read_traces`.
         way: Modes and sizes.
         done: Told after each turn.
@@ -141,15 +142,16 @@ class _Asker:
         drafted: Options = {**options, "speculate": True, "caller": self.way.caller("prefill", 0, place)}
         prefill = self.engine.generate(turn.messages, SamplingParams(max_tokens=2), **drafted)
         modes = self.way.modes
+        params = params_of(turn, self.way.max_tokens, own=bool(own_ids(turn, self.engine.spell)))
         found: dict[Mode, list[_Ran]] = {mode: [] for mode in modes}
         for run in range(self.way.runs):
             first = (place + run) % len(modes)
             for mode in (*modes[first:], *modes[:first]):
-                named: Options = {**options, "caller": self.way.caller(mode, run, place)}
-                found[mode].append(self._run(turn, mode, named))
+                named: Options = {**options, "caller": self.way.caller(mode, run, place, caller_of(turn))}
+                found[mode].append(self._run(turn, mode, params, named))
         return _report(turn, options, prefill, found)
 
-    def _run(self, turn: Turn, mode: Mode, options: Options) -> _Ran:
+    def _run(self, turn: Turn, mode: Mode, params: SamplingParams, options: Options) -> _Ran:
         from agentspec.models.meter import energy_joules
 
         if self.way.switch:
@@ -159,7 +161,6 @@ class _Asker:
         tell = self.watch or (lambda turn, speculate, text, tokens: None)
         tell(turn, speculate, "", 0)
         result, tokens, before = None, 0, energy_joules()
-        params = SamplingParams(max_tokens=self.way.max_tokens)
         for event in self.engine.stream(turn.messages, params, **asked):
             tokens += len(event.tokens)
             tell(turn, speculate, event.text, tokens)
@@ -190,7 +191,7 @@ def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[
         stats=middle.stats,
         rounds=middle.rounds,
         fixed={
-            mode: Fixed(results[0].stats.forwards, median(times[mode]), _relative(times[mode], times["adaptive"]))
+            mode: _fixed(results[0].stats, times[mode], times["adaptive"])
             for mode, results in found.items()
             if isinstance(mode, int)
         },
@@ -198,6 +199,11 @@ def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[
         joules=joules["adaptive"],
         plain_joules=joules["plain"],
     )
+
+
+def _fixed(stats: Stats, theirs: Sequence[float], ours: Sequence[float]) -> Fixed:
+    accepted = by_source(stats.drafted, stats.accepted)
+    return Fixed(stats.forwards, median(theirs), _relative(theirs, ours), accepted)
 
 
 def setup_of(way: Way) -> dict[str, Any]:

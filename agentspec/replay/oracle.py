@@ -16,7 +16,7 @@ from agentspec.control import FixedController, SpeculationController
 from agentspec.cost import CostTable
 from agentspec.draft import ROOT, Draft
 from agentspec.engine.core import EngineCore
-from agentspec.engine.request import Event, Order
+from agentspec.engine.request import Event, FinishReason, Order
 from agentspec.errors import TraceError
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.models.base import Output, Row
@@ -117,12 +117,14 @@ class Decoded:
         rounds: What each forward brought.
         plain_ms: Without drafts, from its second token on.
         drafting_seconds: What drafting took here.
+        finish_reason: Why it ended.
     """
 
     stats: Stats
     rounds: tuple[StepRecord, ...]
     plain_ms: float
     drafting_seconds: float
+    finish_reason: FinishReason
 
 
 class OracleEngine:
@@ -183,7 +185,8 @@ class OracleEngine:
         assert end.stats is not None, "an answer's last event has its sums"
         rounds = tuple(event.record for event in events if event.record)
         plain_ms = (len(recorded.answer) - 1) * self._cost.base_ms
-        return Decoded(end.stats, rounds, plain_ms, self._timed.seconds - before)
+        assert end.finish_reason is not None
+        return Decoded(end.stats, rounds, plain_ms, self._timed.seconds - before, end.finish_reason)
 
 
 class _Timeless(SpeculationController):

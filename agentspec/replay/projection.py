@@ -10,7 +10,7 @@ from agentspec import __version__
 from agentspec.config import EngineConfig
 from agentspec.figures import ratio
 from agentspec.local.ask import Options
-from agentspec.replay.asks import asked_of, tool_choice
+from agentspec.replay.asks import asked_of, caller_of, tool_choice
 from agentspec.replay.costs import BELIEVED, Price
 from agentspec.replay.each_turn import Done, each_turn, nobody
 from agentspec.replay.intervals import speedup_interval
@@ -30,13 +30,15 @@ class Projection:
         tokenizer: What it is called.
         price: Of a forward; `BELIEVED`: times are not told.
         budget: A fixed one; None: the adaptive controller's.
-        history: Whether what earlier turns' answers taught is kept.
+        max_tokens: The most tokens of an answer: longer ones are cut; None: all that was recorded.
+        history: Whether what earlier turns' answers to the same caller taught is kept.
         choose: What was asked of the model where a turn has tools.
     """
 
     tokenizer: str
     price: Price = BELIEVED
     budget: int | None = None
+    max_tokens: int | None = None
     history: bool = False
     choose: Callable[[Turn], Options] = field(default=tool_choice)
 
@@ -62,8 +64,9 @@ def project(
     engine = OracleEngine(scribe.vocabulary, way.price.table(), budget=way.budget, config=EngineConfig())
 
     def answer(place: int, turn: Turn) -> TurnReport:
-        caller = "" if way.history else str(place)
-        written = scribe.transcribe(turn, asked_of(turn, way.choose), caller=caller)
+        caller = caller_of(turn) if way.history else str(place)
+        options = asked_of(turn, way.choose)
+        written = scribe.transcribe(turn, options, caller=caller, max_tokens=way.max_tokens)
         decoded = engine.decode(written.recorded)
         report.drafting_seconds += decoded.drafting_seconds
         return _turn_report(turn, written, decoded, way.price)
@@ -79,7 +82,7 @@ def _setup(way: Projection) -> dict[str, object]:
         "agentspec": __version__,
         "model": way.tokenizer,
         "draft": None,
-        "max_tokens": None,
+        "max_tokens": way.max_tokens,
         "runs": 1,
         "history": way.history,
         "budget": way.budget,
@@ -102,7 +105,7 @@ def _turn_report(turn: Turn, written: Transcribed, decoded: Decoded, price: Pric
         prefill_seconds=None,
         speedup=ratio(plain, seconds) if plain and seconds else None,
         identical=None,
-        finish_reason="stop",
+        finish_reason="tool_calls" if turn.called and decoded.finish_reason == "stop" else decoded.finish_reason,
         stats=decoded.stats,
         rounds=decoded.rounds,
         held=written.held,

@@ -19,7 +19,7 @@ from agentspec.grammar.base import Cursor, Guide
 from agentspec.grammar.spelling import Spelling
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.local.ask import Ask, Asker, Options
-from agentspec.replay.asks import held_to
+from agentspec.replay.asks import held_to, own_ids, params_of
 from agentspec.replay.oracle import Recorded
 from agentspec.replay.turns import Turn
 
@@ -73,8 +73,16 @@ class Scribe:
         own = tokenizer.eos_token_id
         self._ends = sorted(vocabulary.eos, key=lambda token: (token != own, token))
 
-    def transcribe(self, turn: Turn, options: Options, *, caller: str = "") -> Transcribed:
+    def transcribe(
+        self, turn: Turn, options: Options, *, caller: str = "", max_tokens: int | None = None
+    ) -> Transcribed:
         """The answer under the strictest guide that allows it: the one that was asked for, calls as they like, none.
+
+        Args:
+            turn: With an answer.
+            options: What was asked.
+            caller: Whose the request is.
+            max_tokens: The most tokens: a longer answer is cut; None: all that was recorded.
 
         Raises:
             TraceError: No answer was recorded, or it is empty.
@@ -82,20 +90,28 @@ class Scribe:
         """
         if turn.answer is None:
             raise TraceError("no answer is recorded, so there is nothing to replay without a model")
-        order = self._order(turn, options, caller)
+        own = own_ids(turn, self.vocabulary.spelled)
+        params = self._params(turn, own, max_tokens)
+        order = self._order(turn, {**options, "caller": caller}, params, own=bool(own))
         opened = self._chat.opened(order.prompt)
-        own = self._own_ids(turn)
         for held, guide in self._guides(options, order):
             tokens = _walked(guide, own) if own else self._written(turn, guide, opened=opened, held=held)
             if tokens:
-                order = replace(order, guide=guide, params=replace(order.params, max_tokens=len(tokens)))
-                return Transcribed(Recorded(order, tokens), held, held == _FREE != held_to(options), bool(own))
+                recorded = Recorded(replace(order, guide=guide), tokens[: params.max_tokens])
+                return Transcribed(recorded, held, held == _FREE != held_to(options), bool(own))
         raise TraceError("the recorded answer is empty")
 
-    def _order(self, turn: Turn, options: Options, caller: str) -> Order:
-        params = SamplingParams(max_tokens=1, seed=0)
-        (order,), _ = self._asker.read(Ask(turn.messages, params, {**options, "caller": caller}))
-        if turn.prompt and max(turn.prompt) < len(self.vocabulary) and self._own_ids(turn):
+    def _params(self, turn: Turn, own: Sequence[int], most: int | None) -> SamplingParams:
+        """So that the answer ends where it did: written from its text it has an end token, recorded ids may not."""
+        if not own:
+            return SamplingParams(max_tokens=most, seed=0)
+        if not turn.params and own[-1] not in self.vocabulary.eos:
+            most = min(most or len(own), len(own))
+        return params_of(turn, most, own=True)
+
+    def _order(self, turn: Turn, options: Options, params: SamplingParams, *, own: bool) -> Order:
+        (order,), _ = self._asker.read(Ask(turn.messages, params, options))
+        if own and turn.prompt and max(turn.prompt) < len(self.vocabulary):
             return replace(order, prompt=list(turn.prompt))
         return order
 
@@ -112,18 +128,6 @@ class Scribe:
         (order,), _ = self._asker.read(Ask([{"role": "user", "content": ""}], SamplingParams(), options))
         return order.guide
 
-    def _own_ids(self, turn: Turn) -> tuple[int, ...]:
-        """The recorded tokens, if they spell the recorded answer here; else none."""
-        if not turn.tokens or max(turn.tokens) >= len(self.vocabulary):
-            return ()
-        try:
-            text = b"".join(map(self.vocabulary.spelled, turn.tokens)).decode()
-        except UnicodeDecodeError:
-            return ()
-        answer = _read(turn)
-        names = [call["function"]["name"] for call in answer.get("tool_calls", ())]
-        return turn.tokens if all(part in text for part in (answer["content"].strip(), *names)) else ()
-
     def _written(self, turn: Turn, guide: Guide, *, opened: bool, held: str) -> tuple[int, ...]:
         """The answer and its end in tokens that the guide allows; none if it allows no such answer."""
         cursor: Cursor | None = guide.start()
@@ -139,7 +143,8 @@ class Scribe:
 
     def _parts(self, turn: Turn, *, opened: bool, held: str) -> Iterator[_Part]:
         """The text that the model writes, from where the prompt stops."""
-        answer, form = _read(turn), self._chat.form
+        (answer,) = read_messages([turn.answer or {}])
+        form = self._chat.form
         thoughts, content, calls = answer.get("reasoning_content") or "", answer["content"], answer.get("tool_calls")
         marks = self._chat.reasoning
         if marks and (thoughts or opened):
@@ -201,12 +206,6 @@ class Scribe:
         for token in range(len(self.vocabulary)):
             found.setdefault(self._spelling.text(token), []).append(token)
         return found
-
-
-def _read(turn: Turn) -> dict[str, Any]:
-    """The answer in one shape, as prompts show it."""
-    (answer,) = read_messages([turn.answer or {}])
-    return answer
 
 
 def _walked(guide: Guide, tokens: tuple[int, ...]) -> tuple[int, ...]:

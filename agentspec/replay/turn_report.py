@@ -21,16 +21,19 @@ class Fixed:
         forwards: Of the answer.
         seconds: Of its rounds.
         relative: Its seconds by the adaptive answer's beside it; above 1 the adaptive one was faster.
+        by_source: What was drafted and accepted, as reports show it.
     """
 
     forwards: int
     seconds: float
     relative: float | None
+    by_source: Mapping[str, Mapping[str, float]]
 
     @property
     def wire(self) -> dict[str, Any]:
         """As reports show it."""
-        return {"forwards": self.forwards, "seconds": round(self.seconds, 4), "relative": self.relative}
+        told = {"forwards": self.forwards, "seconds": round(self.seconds, 4), "relative": self.relative}
+        return {**told, "by_source": self.by_source}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentspec.replay.categories import Category
@@ -33,6 +33,8 @@ class Turn:
         tokens: Ids of the recorded answer, where they were recorded; the end token is among them if it was.
         prompt: Ids that the model read, where they were recorded.
         model: Who wrote the answer, as it was recorded; "": unknown.
+        options: What was asked beside tools and schema, as far as the record tells; names of `local.ask.Options`.
+        params: How the answer was sampled, likewise; names of `SamplingParams`.
     """
 
     trace_id: str
@@ -51,11 +53,14 @@ class Turn:
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
     model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
-        """The same for the same turn, wherever it is read from: of its prompt and answer, with nothing of the text."""
-        text = json.dumps([self.messages, self.tools, self.answer], sort_keys=True, default=str)
+        """The same for the same turn, wherever it is read from: of what was asked and answered, without its text."""
+        asked = [self.options, self.params] if self.options or self.params else []
+        text = json.dumps([self.messages, self.tools, self.answer, *asked], sort_keys=True, default=str)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 

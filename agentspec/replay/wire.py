@@ -10,6 +10,9 @@ Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float | None, Field(ge=0, description="Null where no cost of a forward is known.")]
 Joules = Annotated[float | None, Field(ge=0, description="Of the whole machine; null where it tells none.")]
 Ratio = Annotated[float | None, Field(ge=0, description="Null where there is nothing to divide by.")]
+Held = Literal["required", "auto", "schema", "regex", "lark", "free"]
+"""What an answer was held to: calls, or calls if it likes, a schema, a regular expression, a grammar, or nothing."""
+
 Interval = Annotated[tuple[float, float] | None, Field(description="Lowest and highest; null where it isn't known.")]
 
 
@@ -41,6 +44,7 @@ class FixedTurn(_Part):
     forwards: Count
     seconds: float
     relative: Ratio
+    by_source: dict[str, Accepted]
 
 
 class FixedSum(_Part):
@@ -70,7 +74,7 @@ class TurnRow(_Part):
     category: str
     repeat: bool
     approximate: bool
-    held: Literal["required", "auto", "schema", "free"]
+    held: Held
     loosened: bool
     prompt_tokens: Count
     tokens: Count

@@ -55,6 +55,31 @@ def test_an_answer_is_held_to_the_strictest_that_allows_it(message, held, loosen
     assert text in written
 
 
+def test_what_was_asked_is_asked_again_and_a_longer_answer_is_cut() -> None:
+    message = {"content": '{"n": 7}'}
+    told = turn(message, tools=(TOOL,), schema=SCHEMA, options={"tool_choice": "auto", "caller": "ann"})
+    found = Scribe(Tokenizer(), TV).transcribe(told, asked_of(told), max_tokens=4)
+
+    assert asked_of(turn(message, tools=(TOOL,), schema=SCHEMA)) == {"json_schema": SCHEMA}
+    assert asked_of(told) == {"json_schema": SCHEMA, "tools": (TOOL,), "tool_choice": "auto"}
+    assert (found.held, found.recorded.order.params.max_tokens, len(found.recorded.answer)) == ("schema", 4, 4)
+
+
+def test_recorded_ids_end_where_they_did() -> None:
+    ids = tuple(b"Rome.")
+    cut, told = (
+        turn({"content": "Rome."}, tokens=ids, params=params) for params in ({}, {"max_tokens": 5, "stop": "."})
+    )
+    other = turn({"content": "Rome."}, tokens=(7,), params={"stop_token_ids": [ord("o")]})
+    limits = [Scribe(Tokenizer(), TV).transcribe(each, {}).recorded.order.params for each in (cut, told, other)]
+
+    assert [(each.max_tokens, each.stop, each.stop_token_ids) for each in limits] == [
+        (5, (), ()),
+        (5, (".",), ()),
+        (None, (), ()),
+    ]
+
+
 def test_a_document_is_written_in_the_grammars_white_space_unless_it_breaks_its_schema() -> None:
     found, written = transcribed(turn({"content": '{\n "n":  7}'}, schema=SCHEMA))
     assert (found.held, written) == ("schema", '{"n": 7}')

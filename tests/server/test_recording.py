@@ -127,7 +127,6 @@ def test_a_torn_line_does_not_take_the_next_one_with_it(serve, tmp_path):
     ("more", "reason"),
     [
         ({"version": 2}, "another version"),
-        ({"options": {"regex": "a+"}}, "held to a regex"),
         ({"messages": None}, "messages is missing"),
     ],
 )

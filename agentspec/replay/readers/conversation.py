@@ -3,7 +3,8 @@
 Source: this project (docs/replay.md); and what many datasets, fine-tuning files and harnesses write, LiveMCPBench among
 them. All keys but `messages` may be missing. `targets` are the indexes of the messages that a model wrote, by default
 every assistant message; `approximate` names those of them that are not to the character what the model wrote, `tokens`
-has the ids of some (`index`, `answer`, `prompt`).
+has the ids of some (`index`, `answer`, `prompt`), and `asked` tells the `options` and `params` of its answers, as a
+recording of our own does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentspec.errors import TraceError
-from agentspec.replay.conversations import Conversation, Ids, Said, Setting
-from agentspec.replay.readers.base import Format, Record, ids_at, name_at, objects, rows
+from agentspec.replay.conversations import ASKED, Conversation, Ids, Said, Setting
+from agentspec.replay.readers.base import Format, Record, ids_at, name_at, object_at, objects, rows
 from agentspec.replay.readers.messages import as_tools, openai_said, schema_of
 
 
@@ -35,6 +36,7 @@ def read(record: Record) -> Iterator[Conversation]:
     if not isinstance(trace_id, str):
         raise TraceError("trace_id is not a string")
     said = [openai_said(message) for message in messages]
+    asked = object_at(row, "asked")
     targets = _targets(row, messages)
     yield Conversation(
         file=record.file,
@@ -42,7 +44,12 @@ def read(record: Record) -> Iterator[Conversation]:
         trace_id=trace_id,
         messages=tuple(each.message for each in said),
         targets=tuple(targets),
-        setting=Setting(tools=tuple(tools), schema=schema_of(row.get("response_format")), model=name_at(row, "model")),
+        setting=Setting(
+            tools=tuple(tools),
+            schema=schema_of(row.get("response_format")),
+            model=name_at(row, "model"),
+            **{name: object_at(asked, name) for name in ASKED},
+        ),
         approximate=_approximate(row, said) & frozenset(targets),
         ids=_ids(row),
     )

@@ -5,11 +5,12 @@ Source: docs/recording.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from agentspec.errors import TraceError
-from agentspec.replay.conversations import Conversation, Ids
+from agentspec.replay.conversations import Conversation, Ids, Setting
 from agentspec.replay.readers import conversation
 from agentspec.replay.readers.base import Format, Record, ids_at, object_at, objects, rows
 
@@ -30,13 +31,21 @@ def read(record: Record) -> Iterator[Conversation]:
         raise TraceError("the recording is redacted: there are no messages that could be answered anew")
     if "messages" not in row:
         raise TraceError("the prompt was no conversation: it can't be answered anew as one")
-    options = row.get("options")
-    if isinstance(options, dict) and {"regex", "lark"} & options.keys():
-        raise TraceError("the answer was held to a regex or a grammar, and a turn can't ask for that")
-    answers, prompt = objects(row, "answers"), ids_at(object_at(row, "prompt"), "tokens")
+    answer: Mapping[str, Any] = next(iter(objects(row, "answers")), {})
+    tokens, prompt = ids_at(answer, "tokens"), ids_at(object_at(row, "prompt"), "tokens")
     for found in conversation.read(record):
-        tokens = ids_at(answers[0], "tokens") if answers else ()
-        yield replace(found, ids={found.targets[0]: Ids(tokens, prompt)}) if tokens else found
+        ids = {found.targets[0]: Ids(tokens, prompt)} if tokens else {}
+        yield replace(found, ids=ids, setting=_as_asked(found.setting, row, answer))
+
+
+def _as_asked(setting: Setting, row: Mapping[str, Any], answer: Mapping[str, Any]) -> Setting:
+    """The setting with all that was asked; an answer that was cut by the model's context was, as by `max_tokens`."""
+    options, params = object_at(row, "options"), object_at(row, "params")
+    if setting.tools:
+        options = {"tool_choice": "auto", **options}
+    if answer.get("finish_reason") == "length":
+        params = {**params, "max_tokens": len(ids_at(answer, "tokens"))}
+    return replace(setting, options=options, params=params)
 
 
 FORMAT = Format(
