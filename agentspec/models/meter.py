@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import torch
@@ -11,13 +13,33 @@ _RAPL = Path("/sys/class/powercap")
 _MIB = 2**20
 
 
-def energy_joules() -> float | None:
-    """A counter that only grows: of the CPU packages (Linux, RAPL) and of the GPUs (NVML, if `pynvml` is installed).
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """What the counters of energy show: of the whole machine, so that they tell nothing of one process beside others.
 
-    It is the whole machine's, so that it tells nothing of one process beside others. None where nothing is told.
+    Attributes:
+        joules: Of each counter.
+        wraps: Where each begins again from 0, in joules; infinite where it doesn't.
     """
-    found = [joules for joules in (_packages(), _gpus()) if joules is not None]
-    return sum(found) if found else None
+
+    joules: tuple[float, ...]
+    wraps: tuple[float, ...]
+
+    def since(self, before: Energy) -> float | None:
+        """Joules between two readings, the later one's; None where a counter came or went.
+
+        A counter that begins again more than once in between tells too little: on RAPL that takes minutes at full load.
+        """
+        if self.wraps != before.wraps:
+            return None
+        pairs = zip(self.joules, before.joules, self.wraps, strict=True)
+        return sum(now - then if now >= then else now - then + wrap for now, then, wrap in pairs)
+
+
+def read_energy() -> Energy | None:
+    """Of the CPU packages (Linux, RAPL) and of the GPUs (NVML, if `pynvml` is installed); None: nothing is told."""
+    counters = [*_packages(), *_gpus()]
+    return Energy(*zip(*counters, strict=True)) if counters else None
 
 
 def peak_memory_mib() -> dict[str, float | None]:
@@ -35,27 +57,30 @@ def _resident() -> float | None:
     return peak / _MIB if sys.platform == "darwin" else peak / 1024
 
 
-def _packages() -> float | None:
+def _packages() -> list[tuple[float, float]]:
+    folders = [path.parent for path in sorted(_RAPL.glob("intel-rapl:[0-9]*/energy_uj"))]
     try:
-        counters = [
-            int(file.read_text())
-            for file in sorted(_RAPL.glob("intel-rapl:[0-9]*/energy_uj"))
-            if file.parent.name.count(":") == 1
+        return [
+            (_micro(folder / "energy_uj"), _micro(folder / "max_energy_range_uj"))
+            for folder in folders
+            if folder.name.count(":") == 1  # a package, not one of its parts
         ]
     except (OSError, ValueError):  # often only root may read it
-        return None
-    return sum(counters) / 1e6 if counters else None
+        return []
 
 
-def _gpus() -> float | None:
+def _micro(file: Path) -> float:
+    return int(file.read_text()) / 1e6
+
+
+def _gpus() -> list[tuple[float, float]]:
     if not torch.cuda.is_available():
-        return None
+        return []
     try:
         import pynvml as nvml
 
         nvml.nvmlInit()
         handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
-        millijoules = [float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle)) for handle in handles]
+        return [(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000, inf) for handle in handles]
     except Exception:  # not installed, no driver, or a device that doesn't count
-        return None
-    return sum(millijoules) / 1000
+        return []

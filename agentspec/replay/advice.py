@@ -127,6 +127,8 @@ def _draft_model(report: ReplayReport) -> Iterator[Advice]:
 
 def _deep(report: ReplayReport) -> Iterator[Advice]:
     """Where drafts that reach their last level are mostly right, longer ones would be too."""
+    if report.setup.budget:  # they were cut by whoever asks
+        return
     last: Accepted | None = report.by_depth[-1] if report.by_depth else None
     if last and last.drafted >= 20 and last.rate >= 0.7 and last.accepted * 20 >= report.total.forwards:
         yield Advice(

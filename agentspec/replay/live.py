@@ -152,7 +152,7 @@ class _Asker:
         return _report(turn, options, prefill, found)
 
     def _run(self, turn: Turn, mode: Mode, params: SamplingParams, options: Options) -> _Ran:
-        from agentspec.models.meter import energy_joules
+        from agentspec.models.meter import read_energy
 
         if self.way.switch:
             self.way.switch.choose(mode if isinstance(mode, int) else None)
@@ -160,14 +160,14 @@ class _Asker:
         asked: Options = {**options, "speculate": speculate, "rounds": speculate}
         tell = self.watch or (lambda turn, speculate, text, tokens: None)
         tell(turn, speculate, "", 0)
-        result, tokens, before = None, 0, energy_joules()
+        result, tokens, before = None, 0, read_energy()
         for event in self.engine.stream(turn.messages, params, **asked):
             tokens += len(event.tokens)
             tell(turn, speculate, event.text, tokens)
             result = event.result
         assert result is not None, "the last event of a stream holds the result"
-        after = energy_joules()
-        return _Ran(result, None if before is None or after is None else after - before)
+        after = read_energy()
+        return _Ran(result, after.since(before) if before and after else None)
 
 
 def _report(turn: Turn, options: Options, prefill: Result, ran: dict[Mode, list[_Ran]]) -> TurnReport:
