@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from sys import get_int_max_str_digits
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from openai.types import Model
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from agentspec import __version__
 from agentspec.config import EngineConfig
@@ -30,7 +32,7 @@ from agentspec.server.openai import chat, completions, responses
 from agentspec.server.openai.wire import error_body
 from agentspec.server.page.board import Board
 from agentspec.server.page.routes import router as page_router
-from agentspec.server.problems import Problem, bad_request, problem_of
+from agentspec.server.problems import NESTED, Problem, bad_request, problem_of
 from agentspec.server.recording import Recorder
 from agentspec.server.settings import ServerSettings
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("body", "str", "int", "float", "bool", "dict", "list")
 _ROUTERS = (chat.router, completions.router, responses.router, messages.router)
+_ALL_ROUTERS = (*_ROUTERS, metrics_router, page_router)
 
 
 def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: EngineConfig | None = None) -> FastAPI:
@@ -65,7 +68,7 @@ def create_app(load: Callable[[], Engine], settings: ServerSettings, *, config: 
     app.state.settings, app.state.desk, app.state.failure = settings, None, None
     app.state.started, app.state.respond = int(time()), respond
     app.state.watchers = _watchers(app, settings)
-    for router in (*_ROUTERS, metrics_router, page_router):
+    for router in _ALL_ROUTERS:
         app.include_router(router)
     _add_own_routes(app)
     _add_handlers(app)
@@ -148,9 +151,10 @@ def _add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        answer = respond(request, Problem(error.status_code, str(error.detail)))
-        answer.headers.update(error.headers or {})
-        return answer
+        if error.status_code in (404, 405):
+            return _astray(request)
+        cause = _unreadable(error.__cause__)
+        return respond(request, Problem(error.status_code, cause or str(error.detail)))
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> JSONResponse:
@@ -160,13 +164,45 @@ def _add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, failed)
 
 
+def _astray(request: Request) -> JSONResponse:
+    """What the server answers, told where nothing answers this path, or not this method."""
+    path, method = request.scope["path"], request.method
+    routes = [each for router in _ALL_ROUTERS for each in router.routes]
+    here = [each for each in (*routes, *request.app.routes) if isinstance(each, Route) and each.path_regex.match(path)]
+    if here:
+        allowed = ", ".join(sorted({name for each in here for name in each.methods or ()}))
+        answer = respond(request, Problem(405, f"{path!r} is not for {method}: use {allowed}"))
+        answer.headers["Allow"] = allowed
+        return answer
+    found: dict[str, list[str]] = {}
+    for served, methods in request.app.openapi()["paths"].items():
+        for name in methods:
+            found.setdefault(name.upper(), []).append(served)
+    told = "; ".join(f"{name} {', '.join(paths)}" for name, paths in found.items())
+    return respond(request, Problem(404, f"nothing answers {method} {path!r} here; what does: {told}"))
+
+
+def _unreadable(cause: BaseException | None) -> str | None:
+    """Why a body is no text or no JSON that can be read, where FastAPI says only that it isn't."""
+    match cause:
+        case UnicodeDecodeError():
+            byte, place = cause.object[cause.start], cause.start
+            return f"the body is not {cause.encoding}: byte {place} is 0x{byte:02x}, {cause.reason}; send JSON in UTF-8"
+        case RecursionError():
+            return NESTED
+        case ValueError():
+            return f"the body can't be read: it holds a number of more than {get_int_max_str_digits():,} digits"
+    return None
+
+
 def _invalid(error: RequestValidationError, sent_as: str) -> Problem:
     """What a body has to be and is not: the first field that is wrong, with all that it may be."""
     errors = error.errors()
     first = errors[0]
     field = _field(first["loc"])
     if first["type"] == "json_invalid":
-        return bad_request(f"the body is not JSON: {first.get('ctx', {}).get('error', first['msg'])}")
+        what, place = first.get("ctx", {}).get("error", first["msg"]), first["loc"][-1]
+        return bad_request(f"the body is not JSON: {what}, at character {place}")
     if field is None and "json" not in sent_as:
         return bad_request(f"the body must be JSON, sent as Content-Type: application/json, not {sent_as!r}")
     words = [each["msg"][:1].lower() + each["msg"][1:] for each in errors if each["loc"][:2] == first["loc"][:2]]

@@ -61,6 +61,9 @@ class Problem(Exception):
 GONE = Problem(499, "the client went away", code="cancelled")
 """Told to those who watch; nobody is left to answer."""
 
+NESTED = "the request holds JSON that is nested too deep to be read: put lists and objects into fewer others"
+"""Told for the body, and for JSON within its texts."""
+
 
 def bad_request(message: str, param: str | None = None, code: str | None = None) -> Problem:
     """The client's mistake."""
@@ -80,6 +83,8 @@ def problem_of(error: Exception) -> Problem:
             return bad_request(str(error), _param(str(error)) or "messages")
         case GrammarError() | ConfigError():
             return bad_request(str(error), _param(str(error)))
+        case RecursionError():
+            return bad_request(NESTED)
         case TimeoutError():
             return Problem(504, "the request ran out of time and was cancelled", "timeout_error", code="timeout")
         case AgentSpecError():

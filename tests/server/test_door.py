@@ -134,11 +134,11 @@ def test_what_is_too_large_is_refused_by_size(serve, scripted, fields, words):
     [
         (b"{", "application/json", "not JSON"),
         (b"", "application/json", "body"),
-        (b'{"model": "\xff"}', "application/json", "body"),
+        (b'{"model": "\xff"}', "application/json", "the body is not utf-8: byte 11 is 0xff"),
         (b"[]", "application/json", "body"),
         (b'{"model": 1e999999}', "application/json", "model"),
-        (b"[" * 100_000, "application/json", "body"),
-        (b'{"temperature": ' + b"9" * 5000 + b"}", "application/json", "body"),
+        (b"[" * 100_000, "application/json", "nested too deep"),
+        (b'{"temperature": ' + b"9" * 5000 + b"}", "application/json", "a number of more than 4,300 digits"),
         (json.dumps(BODY).encode(), "text/plain", "application/json"),
         (json.dumps(BODY).encode(), "application/x-www-form-urlencoded", "application/json"),
         (json.dumps(BODY).encode(), "", "application/json"),
@@ -155,12 +155,38 @@ def test_what_is_no_request_is_told_in_one_line(scripted, content, kind, words):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [("GET", CHAT, 405), ("POST", "/v1/models", 405), ("GET", "/v1/nothing", 404), ("GET", "/v1/models/other", 404)],
+    "path", [CHAT, "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"]
 )
-def test_other_paths_and_methods_are_told_in_openais_form(scripted, method, path, status):
+def test_every_api_tells_why_a_body_can_not_be_read(scripted, path):
+    answer = httpx.post(scripted.url + path, content=b'"\xff"', headers={"Content-Type": "application/json"})
+    assert "byte 1 is 0xff" in answer.json()["error"]["message"]
+
+
+def test_json_within_a_text_that_is_nested_too_deep_is_the_clients_fault(scripted, monkeypatch):
+    def deep(*given: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(scripted.engine._asker, "read", deep)
+    assert "nested too deep" in refused(scripted.post(CHAT, BODY), 400)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "words"),
+    [
+        ("GET", CHAT, 405, "use POST"),
+        ("POST", "/v1/models", 405, "use GET"),
+        ("PATCH", "/v1/responses/a", 405, "use DELETE, GET"),
+        ("POST", "/v1/embeddings", 404, "what does: POST /v1/chat/completions, /v1/completions, /v1/responses"),
+        ("POST", "/v1/messages/batches", 404, "nothing answers POST '/v1/messages/batches' here"),
+        ("GET", "/v1/models/other", 404, "no model is called"),
+    ],
+)
+def test_other_paths_and_methods_are_told_what_there_is(scripted, method, path, status, words):
     answer = httpx.request(method, scripted.url + path)
-    assert (answer.status_code, answer.json()["error"]["type"]) == (status, "invalid_request_error")
+    kind = "not_found_error" if path.startswith("/v1/messages") else "invalid_request_error"
+    assert (answer.status_code, answer.json()["error"]["type"]) == (status, kind)
+    assert words in answer.json()["error"]["message"]
+    assert answer.headers.get("Allow", "") == (words.removeprefix("use ") if status == 405 else "")
 
 
 def test_models_are_listed_under_the_names_that_were_given(serve, scripted):
