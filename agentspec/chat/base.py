@@ -60,8 +60,12 @@ class MessageParser(Protocol):
     def feed(self, text: str) -> list[Delta]:
         """What is known after more of the text."""
 
-    def finish(self) -> list[Delta]:
-        """What is left at the end, such as text that looked like the beginning of a marker."""
+    def finish(self, *, cut: bool = False) -> list[Delta]:
+        """What is left at the end, such as text that looked like the beginning of a marker.
+
+        Args:
+            cut: Whether a limit ended the answer: behind a call, the beginning of a marker is dropped then.
+        """
 
 
 @dataclass(frozen=True, slots=True)

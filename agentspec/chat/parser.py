@@ -56,9 +56,11 @@ class AnswerParser:
         self._tape.text += text
         return self._run()
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         """What is left at the end: held-back text, or the part of a call that was cut off."""
         self._tape.ended = True
+        # Behind a call comes another one or the end: what may begin its marker is no text.
+        self._tape.cut = cut and self._calls.count > 0
         return self._run()
 
     def _run(self) -> list[Delta]:
@@ -159,6 +161,6 @@ class TextParser:
         """The text as it came."""
         return [TextDelta(text)] if text else []
 
-    def finish(self) -> list[Delta]:
+    def finish(self, *, cut: bool = False) -> list[Delta]:
         """Nothing is held back."""
         return []

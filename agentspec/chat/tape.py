@@ -28,12 +28,14 @@ class Tape:
     Attributes:
         text: It.
         ended: Whether nothing more will come.
+        cut: Whether what may begin a marker at the end does, but for a limit.
         recorded: What was taken since `record`.
     """
 
     def __init__(self) -> None:
         self.text = ""
         self.ended = False
+        self.cut = False
         self.recorded = ""
 
     def record(self) -> None:
@@ -67,7 +69,9 @@ class Tape:
             if undecided and self.text.startswith(undecided[0]):
                 return self.take(len(undecided[0]))
             if not undecided or not (yield from self.more()):
-                return next((self.take(len(text)) for text in undecided if self.text.startswith(text)), "")
+                found = next((text for text in undecided if self.text.startswith(text)), "")
+                taken = self.take(len(self.text) if undecided and self.cut and not found else len(found))
+                return taken if found else ""
 
     def match(self, pattern: re.Pattern[str], *stops: str, take: bool = True) -> Steps[re.Match[str] | None]:
         """What matches the pattern here, before any of `stops`; None if nothing will.
@@ -108,12 +112,12 @@ class Tape:
         """
         while True:
             end = self._first(ends)
-            size = end[0] if end is not None else len(self.text) - (0 if self.ended else self._held(ends))
+            size = end[0] if end is not None else len(self.text) - (self._held(ends) if self._open else 0)
             if size:
                 yield delta(self.take(size))
             if end is not None:
                 return end[1]
-            if not (yield from self.more()) and not self.text:
+            if not (yield from self.more()) and (self.cut or not self.text):
                 return ""
 
     def json(self, delta: Callable[[str], Delta]) -> Steps[bool]:
@@ -129,6 +133,11 @@ class Tape:
             if not self.text and not (yield from self.more()):
                 return False
 
+    @property
+    def _open(self) -> bool:
+        """Whether what may begin a marker at the end is held back."""
+        return self.cut or not self.ended
+
     def _first(self, ends: tuple[str, ...]) -> tuple[int, str] | None:
         """The first of `ends` that is there, unless a longer one that begins as early may still come."""
         found = [(place, -len(end), end) for end in ends if (place := self.text.find(end)) >= 0]
@@ -136,8 +145,8 @@ class Tape:
             return None
         place, _, end = min(found)
         rest = self.text[place:]
-        waits = not self.ended and any(len(other) > len(rest) and other.startswith(rest) for other in ends)
-        earlier = len(self.text) - (0 if self.ended else self._held(ends))
+        waits = self._open and any(len(other) > len(rest) and other.startswith(rest) for other in ends)
+        earlier = len(self.text) - (self._held(ends) if self._open else 0)
         return None if waits or earlier < place else (place, end)
 
     def _held(self, ends: tuple[str, ...]) -> int:

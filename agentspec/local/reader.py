@@ -44,7 +44,7 @@ class Reader:
         self._text.append(text)
         deltas: list[Delta] = self._parser.feed(text) if text else []
         if event.finish_reason:
-            deltas += self._parser.finish()
+            deltas += self._parser.finish(cut=event.finish_reason == "length")
         self._builder.add(deltas)
         result = self._result(event) if event.finish_reason else None
         return StreamEvent(text, tuple(deltas), event.tokens, event.logprobs, result)

@@ -63,7 +63,14 @@ def chat(form: ToolFormat, *, controls: bool = False) -> tuple[Chat, Vocabulary]
     return Chat(ByteTokenizer(), tokens, tool_format=form.name), tokens
 
 
-def parse(form: ToolFormat, parts: Iterable[str], tools: tuple[Tool, ...] = TOOLS, *, opened: bool = False) -> Message:
+def parse(
+    form: ToolFormat,
+    parts: Iterable[str],
+    tools: tuple[Tool, ...] = TOOLS,
+    *,
+    opened: bool = False,
+    cut: bool = False,
+) -> Message:
     number = itertools.count()
     parser, builder = (
         AnswerParser(form, tools, reasoning=form.reasoning, opened=opened, new_id=lambda: f"call_{next(number)}"),
@@ -71,7 +78,7 @@ def parse(form: ToolFormat, parts: Iterable[str], tools: tuple[Tool, ...] = TOOL
     )
     for part in parts:
         builder.add(parser.feed(part))
-    builder.add(parser.finish())
+    builder.add(parser.finish(cut=cut))
     return builder.message()
 
 

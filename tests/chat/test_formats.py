@@ -207,6 +207,15 @@ def test_a_call_that_was_cut_off_is_never_complete_and_no_text_is_lost(form: Too
 
 
 @every_format
+def test_the_beginning_of_a_marker_behind_a_call_is_no_text_where_a_limit_cut_it(form: ToolFormat) -> None:
+    text = form.write(CALLS[:2])
+    for length in range(len(text)):
+        whole, letters = (parse(form, parts, cut=True) for parts in ([text[:length]], text[:length]))
+        assert whole == letters
+        assert whole.content == "" or not whole.tool_calls, text[:length]
+
+
+@every_format
 def test_thoughts_are_apart_from_the_answer(form: ToolFormat) -> None:
     if form.reasoning is None:
         pytest.skip("no markers")

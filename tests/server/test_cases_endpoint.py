@@ -68,6 +68,11 @@ def test_p19_an_answer_that_was_cut_says_length(scripted, limit):
     assert "".join(arguments for _, arguments in called(answer)) in CALLED[0][1]
 
 
+def test_p19_the_beginning_of_a_second_call_is_no_text(scripted):
+    answer = ask(scripted, TWO, tools=TOOLS, max_tokens=len(ONE) + len("\n<tool"))
+    assert (answer["choices"][0]["message"]["content"], called(answer)) == (None, CALLED[:1])
+
+
 @pytest.mark.parametrize("text", ["ok \U0001f600!", "\U0001f469‍\U0001f469‍\U0001f467", "    ."])
 def test_p20_a_chunk_holds_whole_characters(scripted, text):
     assert ask(scripted, text)["choices"][0]["message"]["content"] == text

@@ -41,6 +41,9 @@ def _read(tape: Tape, calls: Calls) -> Steps[None]:
     yield from tape.starts(TAG)
     while True:
         beginning = yield from tape.match(_BEGINNING, take=False)
+        if beginning is None and tape.cut:
+            tape.take(len(tape.text))
+            return
         if beginning is None or beginning.group(1) not in ("name", "type", "function"):
             raise NoCall
         yield from read_json_call(tape, calls, known_only=True)
