@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, Self
 from uuid import uuid4
@@ -18,6 +19,10 @@ from agentspec.server.settings import ServerSettings
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
     from agentspec.local.streams import AsyncStream
+
+
+_MOST_RETRY_S = 30
+_NEWEST = 0.2  # what the latest answer counts for in the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Desk:
         self._max_running = max_running
         self._watchers = tuple(watchers)
         self._inside = 0
+        self._gap_s = 0.0
 
     @property
     def waiting(self) -> int:
@@ -115,7 +121,7 @@ class Desk:
         self.check_room(answers, "n")
         if self._inside + answers > self._room:
             message = f"the queue is full: {self._inside} answers are running or waiting; try again later"
-            raise Problem(429, message, "rate_limit_error", code="queue_full", retry_after_s=1 + self.waiting)
+            raise Problem(429, message, "rate_limit_error", code="queue_full", retry_after_s=self._retry_s(answers))
         self._inside += answers
         running = Running(asked)
         for watcher in self._watchers:
@@ -144,9 +150,21 @@ class Desk:
 
     def leave(self, running: Running, problem: Problem | None) -> None:
         """Hear that a request is over."""
+        if problem is None:
+            self._learn_gap(monotonic() - running.started)
         self._inside -= running.asked.params.n
         for watcher in self._watchers:
             watcher.ended(running, problem)
+
+    def _learn_gap(self, seconds: float) -> None:
+        """What an answer's time says of how often one ends: as many do in it as are inside (Little's law)."""
+        gap = seconds / self._inside
+        self._gap_s = gap if not self._gap_s else _NEWEST * gap + (1 - _NEWEST) * self._gap_s
+
+    def _retry_s(self, answers: int) -> int:
+        """When there may be room for so many, at the pace at which answers ended so far."""
+        missing = self._inside + answers - self._room
+        return min(max(ceil(missing * self._gap_s), 1), _MOST_RETRY_S)
 
 
 class Answering(AsyncIterator[StreamEvent]):

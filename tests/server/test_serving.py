@@ -16,8 +16,12 @@ from chat_requests import CHAT, HI
 from engine_doubles import ScriptedEngine
 from openai import APIError, OpenAI
 
+from agentspec.config import SamplingParams
 from agentspec.models.base import Output, Row
+from agentspec.server.desk import Asked, Desk, Running
 from agentspec.server.limits import ReadingLimit
+from agentspec.server.problems import Problem
+from agentspec.server.settings import ServerSettings
 from agentspec.server.sse import stream
 
 ROUND_S = 0.03
@@ -103,10 +107,23 @@ def test_one_more_than_the_queue_holds_is_told_when_to_come_back(serve, slow):
         assert soon(lambda: load(endpoint) == (1, 1))
         for stream in (True, False):
             answer = endpoint.post(CHAT, {"messages": HI, "stream": stream})
-            assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2")
+            assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
             assert answer.json()["error"]["code"] == "queue_full"
     assert soon(lambda: is_idle(endpoint))
     assert endpoint.post(CHAT, {"messages": [{"role": "user", "content": "short"}]}).status_code == 200
+
+
+@pytest.mark.parametrize(("took_s", "retry_s"), [(0.1, 1), (39.9, 10), (4000.0, 30)])
+async def test_who_finds_the_queue_full_comes_back_when_a_place_is_likely_free(took_s, retry_s):
+    """Of four answers inside one ended after so long: a fourth of that later the next one does."""
+    desk = Desk(None, ServerSettings(model_names=("m",), max_queue=2), max_running=2)  # type: ignore[arg-type]
+    asked = Asked(CHAT, HI, SamplingParams(), {})
+    desk._inside = 4
+    desk.leave(Running(asked, started=monotonic() - took_s), None)
+    desk._inside = 4
+    with pytest.raises(Problem) as refused:
+        await desk.start(asked)
+    assert refused.value.retry_after_s == retry_s
 
 
 def test_more_answers_than_may_ever_be_in_are_refused_for_good(serve, slow):
