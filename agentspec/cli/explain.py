@@ -48,7 +48,9 @@ def explain(
     ],
     model: Model = None,
     draft: DraftModel = None,
-    turn: Annotated[int, typer.Option(metavar="N", help="Of a recorded row or file: which turn, from 1.")] = 1,
+    turn: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a recorded row or file: which turn, from 1 (default).")
+    ] = None,
     tools: Tools = None,
     tool_choice: ToolChoice = None,
     tool_format: ToolFormat = None,
@@ -75,12 +77,12 @@ def explain(
         account = account_of(result.rounds, engine.spell)
     if html is not None:
         title = f"{Path(model or DEFAULT).name}: {asked.label}"
-        html.write_text(page(account, title=title, facts=_facts(account), rejected=rejected), encoding="utf-8")
+        html.write_text(page(account, title=title, facts=_facts(result, account), rejected=rejected), encoding="utf-8")
         err.print(f"written to {html}", style="dim", markup=False)
     if as_json:
         print_json(_report(result, account))
     else:
-        _print(account, rejected=rejected)
+        _print(account, _facts(result, account), rejected=rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,20 @@ class _Asked:
     prompt: Prompt
     options: Options
     label: str
+    recorded: bool = False
 
 
-def _asked(prompt: str, turn: int) -> _Asked:
+def _asked(prompt: str, turn: int | None) -> _Asked:
     """What a text or a file asks."""
-    if turn < 1:
+    if turn is not None and turn < 1:
         raise ConfigError(f"--turn must be at least 1, not {turn}")
+    found = _read(prompt, turn or 1)
+    if turn is not None and not found.recorded:
+        raise ConfigError(f"--turn {turn} needs a recorded row or file, and {_label(prompt)} is none: leave it out")
+    return found
+
+
+def _read(prompt: str, turn: int) -> _Asked:
     file = Path(prompt)
     if not _is_file(file):
         check_text(prompt, "the prompt", PromptError)
@@ -133,7 +143,7 @@ def _of_turn(turns: list[Turn], number: int, name: str) -> _Asked:
     if number > len(turns):
         raise ConfigError(f"--turn {number}: {name} has {len(turns)} turn(s)")
     found = turns[number - 1]
-    return _Asked(found.messages, asked_of(found), f"{found.trace_id}, message {found.index}")
+    return _Asked(found.messages, asked_of(found), f"{found.trace_id}, message {found.index}", recorded=True)
 
 
 def _options(asked: _Asked, given: Options, tool_choice: str | None) -> Options:
@@ -159,9 +169,11 @@ def _label(text: str) -> str:
     return line if len(line) <= 70 else f"{line[:69]}…"
 
 
-def _facts(account: Account) -> str:
+def _facts(result: Result, account: Account) -> str:
     tokens, forwards = account.total.tokens, account.total.forwards
-    return f"{tokens:,} tokens in {forwards:,} forwards" + (f", {tokens / forwards:.1f} a forward" if forwards else "")
+    mean = f", {tokens / forwards:.1f} a forward" if forwards else ""
+    cut = ", cut by the length limit" if result.finish_reason == "length" else ""
+    return f"{tokens:,} tokens in {forwards:,} forwards{mean}{cut}"
 
 
 def _report(result: Result, account: Account) -> dict[str, object]:
@@ -174,7 +186,7 @@ def _report(result: Result, account: Account) -> dict[str, object]:
     }
 
 
-def _print(account: Account, *, rejected: bool) -> None:
+def _print(account: Account, facts: str, *, rejected: bool) -> None:
     if out.is_terminal and out.color_system and not out.no_color:
         out.print(coloured(account, rejected=rejected))
         out.print()
@@ -192,4 +204,4 @@ def _print(account: Account, *, rejected: bool) -> None:
     out.print()
     out.print(table)
     out.print()
-    out.print(_facts(account), style="dim")
+    out.print(facts, style="dim")

@@ -52,6 +52,24 @@ def test_colours_come_with_a_legend(shell, echo, monkeypatch):
     assert "another proposer" in shown
 
 
+def test_an_answer_that_a_limit_cut_says_so(shell, echo, tmp_path):
+    page = tmp_path / "page.html"
+    shown = shell("explain", "--max-tokens", "5", "--html", str(page), CAT)[1]
+
+    assert shown.splitlines()[-1].endswith("a forward, cut by the length limit")
+    assert "cut by the length limit" in page.read_text()
+
+
+@pytest.mark.parametrize("name", ["", "ask.json", "prompt.txt"])
+def test_a_turn_of_what_has_none_is_refused(shell, echo, tmp_path, name):
+    (tmp_path / "ask.json").write_text(json.dumps(ASK))
+    (tmp_path / "prompt.txt").write_text(CAT)
+    code, _, trouble = shell("explain", "--turn", "1", str(tmp_path / name) if name else CAT)
+
+    assert (code, echo) == (2, [])
+    assert "--turn 1 needs a recorded row or file" in trouble
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
