@@ -196,7 +196,7 @@ def _project(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
     from agentspec.replay.projection import Projection, project
     from agentspec.replay.scribe import Scribe
 
-    price = read_price(asked.cost) if asked.cost else BELIEVED
+    price = read_price(asked.cost) if asked.cost is not None else BELIEVED
     tokenizer = find_tokenizer(asked.tokenizer)
     scribe = Scribe(tokenizer, Vocabulary.of(tokenizer))
     way = Projection(

@@ -90,6 +90,8 @@ def read_price(named: str) -> Price:
     Raises:
         ConfigError: There is neither.
     """
+    if not named:
+        raise ConfigError(f"--cost is empty: give {_HOW}")
     if named.startswith("computed:"):
         return _computed(named)
     try:

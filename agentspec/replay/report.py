@@ -118,6 +118,8 @@ def disturbed(total: Sums) -> bool:
 
 def faster(speedup: float) -> str:
     """A ratio of times in words."""
+    if f"{max(speedup, 1 / speedup):.1f}" == "1.0":
+        return "as fast as plain decoding"
     return f"{speedup:.1f}x faster" if speedup >= 1 else f"{1 / speedup:.1f}x slower"
 
 

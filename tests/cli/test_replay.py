@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from agentspec.local.engine import Engine
+from agentspec.replay.report import faster
 from agentspec.replay.wire import ReplayReport
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
@@ -225,3 +226,11 @@ def test_two_reports_are_compared_and_options_that_would_be_ignored_are_refused(
     told = shell("replay", "--compare", "--oracle", report, report)[2]
     assert told == "error: --oracle does not go with --compare: leave one of them out\n"
     assert shell("replay", "--compare", report)[2].endswith("takes two reports that --json wrote, not 1\n")
+
+
+@pytest.mark.parametrize(
+    ("speedup", "told"),
+    [(1.049, "as fast as plain decoding"), (0.96, "as fast as plain decoding"), (1.06, "1.1x faster")],
+)
+def test_a_ratio_that_rounds_to_one_is_no_speedup(speedup, told):
+    assert faster(speedup) == told

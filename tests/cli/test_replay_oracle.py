@@ -72,6 +72,7 @@ def test_without_a_cost_there_are_forwards_and_no_times(shell, given):
         (["--model", "m"], "--model goes with a model, and --oracle runs none: leave one of them out"),
         (["--runs", "2"], "--oracle comes out the same each time: it takes one --budget at most, and no --runs"),
         (["--cost", "computed:h100"], "no profile is called 'computed:h100': it is computed:DEVICE:SIZEb:DTYPE"),
+        (["--cost", ""], "--cost is empty: give a file that"),
         (["--cost", "none.json"], "--cost none.json can't be read: No such file or directory; give a file that"),
     ],
 )
