@@ -1,5 +1,7 @@
 """What is told of rounds that a test makes up: a token is the code of its letter."""
 
+import re
+
 from agentspec.draft import Draft
 from agentspec.explain.account import TARGET, explain
 from agentspec.explain.page import page
@@ -113,3 +115,13 @@ def test_the_page_needs_nothing_else_and_cant_be_broken_out_of() -> None:
     assert 'id="wrong" checked' in shown
     assert 'id="wrong">' in page(account, title="t", facts="", rejected=False)
     assert "prefers-color-scheme: dark" in shown
+
+
+def test_the_page_spells_what_a_browser_or_an_editor_would_obey() -> None:
+    told = ["\x1b[2J", "\u202eevil", "\u2066", "\x00", "\ud800"]
+    account = explain([plain("\x1b"), plain(".")], spell)
+    shown = page(account, title="".join(told), facts="\u061c", rejected=False)
+
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202e\u2066\ud800]", shown)
+    assert r"<h1>\x1b[2J\u202eevil\u2066\x00\ud800</h1>" in shown
+    assert r"\x1b</span>" in shown
