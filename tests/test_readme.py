@@ -63,9 +63,12 @@ def test_every_command_exists_as_it_is_written(command: str) -> None:
 
 @pytest.fixture
 def default_model(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The embedded default, wherever the tests found it."""
-    monkeypatch.setattr(embedded, "resolve", lambda model: smollm2 if model is None else model)
-    monkeypatch.setattr("agentspec.local.load.resolve", lambda model: smollm2 if model is None else model)
+    """The embedded default, wherever the tests found it.
+
+    Others hold `resolve` under a name of their own, from when they were imported; `fetch` is looked up at each call.
+    """
+    fetch = embedded.fetch
+    monkeypatch.setattr(embedded, "fetch", lambda name: smollm2 if name == embedded.DEFAULT else fetch(name))
 
 
 @pytest.fixture(scope="module")
