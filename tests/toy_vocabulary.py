@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentspec.grammar.base import Cursor, Guide, Mask
-from agentspec.grammar.masks import allows
+from agentspec.grammar.masks import members
 from agentspec.grammar.vocabulary import Vocabulary
 
 EOS, IM_END = 256, 257
@@ -43,7 +43,7 @@ def walk(guide: Guide, tokens: Iterable[int]) -> Cursor | None:
 def ids(mask: Mask | None, size: int = 320) -> list[int]:
     """The ids that a mask allows."""
     assert mask is not None
-    return [token for token in range(size) if allows(mask, token)]
+    return [token for token in members(mask, 32 * len(mask)) if token < size]
 
 
 def accepts(guide: Guide, text: str) -> bool:
