@@ -40,6 +40,8 @@ def convert(
     if output is not None and any(_same(output, trace) for trace in traces):
         raise ConfigError(f"-o {output} is one of the files to convert: name another one")
     found_tools = as_tools(object_list(read_json(tools, "--tools"), "--tools")) if tools else ()
+    if tools and not found_tools:
+        raise ConfigError(f"--tools {tools} holds no function: give a JSON list of tools, or leave it out")
     with _writer(output) as write:
         found = convert_files(map(str, traces), write, tools=found_tools)
         if not found.total.turns:

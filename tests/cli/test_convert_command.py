@@ -68,6 +68,14 @@ def test_bad_input_is_one_line_and_leaves_no_file(shell, tmp_path, arguments, me
     assert file.read_text() == "text\n"
 
 
+@pytest.mark.parametrize("text", ["[]", "{}", "null", '[{"type": "web_search_preview"}]'])
+def test_tools_of_which_none_is_a_function_are_refused(shell, tmp_path, text):
+    (tmp_path / "tools.json").write_text(text)
+    code, _, told = shell("convert", TAU, "--tools", str(tmp_path / "tools.json"))
+
+    assert (code, "tools.json holds no function: give a JSON list of tools" in told) == (2, True), told
+
+
 def test_tools_are_added_where_none_were_recorded(shell, tmp_path):
     (tmp_path / "tools.json").write_text('[{"name": "look", "input_schema": {"type": "object"}}]')
     _, shown, _ = shell("convert", TAU, "--tools", str(tmp_path / "tools.json"))
