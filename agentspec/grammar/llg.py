@@ -20,6 +20,7 @@ CACHED_GRAMMARS = 64
 """How many of the last compiled grammars are kept."""
 
 _NO_WAY_ON = ("NoExtension", "NoExtensionBias")
+_GBNF = re.compile(r"^\s*([A-Za-z][\w-]*)\s*::=", re.MULTILINE)
 _MOST_FOLLOWING = 32
 """Behind forced text so many tokens are looked at; where more may come, such as in a string, none is."""
 
@@ -30,7 +31,15 @@ def lark_guide(vocabulary: Vocabulary, lark: str) -> LlgGuide:
     Raises:
         GrammarError: It can't be compiled.
     """
-    return compile_lark(vocabulary, lark)
+    try:
+        return compile_lark(vocabulary, lark)
+    except GrammarError as error:
+        if found := _GBNF.search(lark):
+            raise GrammarError(
+                f"the grammar is llama.cpp's GBNF ({found[1]} ::= ...), and Lark is needed: write `start: ...` for "
+                "`root ::= ...`, or convert it with gbnf_to_lark of llguidance.gbnf_to_lark"
+            ) from error
+        raise
 
 
 def regex_guide(vocabulary: Vocabulary, regex: str) -> LlgGuide:

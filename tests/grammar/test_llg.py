@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llguidance.gbnf_to_lark import gbnf_to_lark
 from toy_vocabulary import EOS, IM_END, MERGING, TV, accepts, ids, walk
 
 from agentspec.errors import GrammarDeadEndError, GrammarError
@@ -188,3 +189,10 @@ def test_a_place_depends_on_its_path_alone(guide: object, choices: list[int], il
         assert fresh is not None
         assert np.array_equal(fresh.mask(), old.mask())
         assert (fresh.accepting, fresh.forced(9)) == (old.accepting, old.forced(9))
+
+
+def test_gbnf_is_told_as_such_and_what_it_says_of_the_converter_holds() -> None:
+    gbnf = 'root ::= "a" tail\ntail ::= [0-9]+\n'
+    with pytest.raises(GrammarError, match=r"^the grammar is llama.cpp's GBNF \(root ::= ...\), and Lark is needed"):
+        lark_guide(TV, gbnf)
+    assert walk(lark_guide(TV, gbnf_to_lark(gbnf)), list(b"a12")) is not None
