@@ -33,6 +33,7 @@ class CostTable:
     """
 
     _PACE, _BASE_PACE, _BOUND, _FADE = 0.03, 0.35, 0.3, 0.9995
+    _ROUNDING = 1e-6
 
     def __init__(
         self, shape: Mapping[int, float], *, rows: Mapping[int, float] = _NO_ROWS, base_ms: float = 0.0
@@ -64,6 +65,8 @@ class CostTable:
         if self.base_ms == 0:
             self.base_ms = forward_ms / believed
         surprise = max(-self._BOUND, min(self._BOUND, log(forward_ms / (self.base_ms * believed))))
+        if abs(surprise) < self._ROUNDING:
+            surprise = 0.0
         self.base_ms *= exp(self._BASE_PACE * surprise)
         nearest = min(range(len(self._widths)), key=lambda index: abs(self._widths[index] - width))
         moved = self._learned[nearest] + self._PACE * surprise if nearest else 0.0

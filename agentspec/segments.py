@@ -37,6 +37,8 @@ class Segment(StrEnum):
     END = "end"
     """Behind a finished document or call, where the output ends or the next call begins."""
 
+    __hash__ = str.__hash__  # an Enum's own is slow, and segments are keys many times in each round
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMarks:

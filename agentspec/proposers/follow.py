@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class _Branch(NamedTuple):
-    """A token that one or more places name next: a node of the draft, if it is among the likeliest."""
+    """A token that one or more places name next, behind a path: a node of the draft, if it is among the likeliest."""
 
     token: int
     score: float
@@ -73,7 +73,7 @@ def follow(context: Context, places: Sequence[Place]) -> Draft:
         branches = []
         if following is not None:
             reach = -likeliest
-            branches = _branches(node.places, node.path, len(guess), len(nodes), following)
+            branches = _branches(node.places, [*node.path, node.token], len(guess), len(nodes), following)
             nodes.append(node)
     return _draft(nodes) if nodes else EMPTY
 
@@ -99,8 +99,7 @@ def _branches(places: list[Place], path: list[int], guessed: int, parent: int, c
             votes[token], weights[token] = [place], weight
     known = _KNOWN[min(longest + depth, LONGEST)]
     return [
-        _Branch(token, known * weights[token] / total, parent, [*path, token], named, cursor)
-        for token, named in votes.items()
+        _Branch(token, known * weights[token] / total, parent, path, named, cursor) for token, named in votes.items()
     ]
 
 

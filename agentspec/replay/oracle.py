@@ -64,6 +64,7 @@ class Oracle:
         self._script: Sequence[int] = ()
         self._prompt_length = 0
         self._seconds = 0.0
+        self._end = min(eos, default=0)
 
     def write(self, recorded: Recorded) -> None:
         """Write this answer from now on."""
@@ -102,10 +103,6 @@ class Oracle:
 
     def _at(self, place: int) -> int:
         return self._script[place] if 0 <= place < len(self._script) else self._end
-
-    @property
-    def _end(self) -> int:
-        return min(self.eos, default=0)
 
 
 @dataclass(frozen=True, slots=True)
