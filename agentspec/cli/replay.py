@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,16 @@ import typer
 
 from agentspec.cli.console import err, print_json
 from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable, refuse_skipped
+from agentspec.cli.replay_checks import (
+    COMPARE,
+    EXACT,
+    ORACLE,
+    check_budgets,
+    check_choice,
+    check_counts,
+    mode_of,
+    read_category,
+)
 from agentspec.cli.replay_exact import run_exact
 from agentspec.cli.replay_options import (
     MAX_TOKENS,
@@ -38,7 +48,6 @@ from agentspec.errors import ConfigError, TraceError
 from agentspec.explain.account import Spell
 from agentspec.progress import progress_bar
 from agentspec.replay.asks import tool_choice as chosen
-from agentspec.replay.categories import Category
 from agentspec.replay.report import Report
 from agentspec.replay.traces import read_traces, select
 from agentspec.replay.turns import Recording
@@ -46,8 +55,6 @@ from agentspec.replay.turns import Recording
 if TYPE_CHECKING:
     from agentspec.local.engine import Engine
     from agentspec.replay.budgets import BudgetSwitch
-
-_MOST_NODES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +99,10 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Find out from recorded agent turns what speculation is worth: with a model, or with --oracle without one."""
-    if compare:
-        _only(context, "--compare", "compare", "as_json")
+    mode = mode_of(context)
+    if mode == COMPARE:
         return _compare(traces, as_json=as_json)
-    if exact:
-        _only(context, "--exact", "exact", "model", "strict", "as_json")
+    if mode == EXACT:
         return run_exact(traces, model, strict=strict, as_json=as_json)
     asked = _Asked(
         model=model,
@@ -110,12 +116,15 @@ def replay(
         resume=resume,
         tool_choice=tool_choice,
     )
-    _check({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}, asked)
-    _check_mode(asked, oracle=oracle)
-    categories = [_category(name) for name in category or ()]
+    check_counts({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs})
+    check_budgets(asked.budgets, mode)
+    check_choice(tool_choice)
+    if resume and history:
+        raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --history")
+    categories = [read_category(name) for name in category or ()]
     check_writable(html)
     recording = select(_read(traces, turns, strict=strict), categories=categories, each=each)
-    report, spell = _project(recording, asked) if oracle else _answer(recording, asked)
+    report, spell = _project(recording, asked) if mode == ORACLE else _answer(recording, asked)
     if html is not None and report.turns:
         write_page(report, spell, html, traces)
     if as_json:
@@ -126,15 +135,6 @@ def replay(
     if strict:
         refuse_skipped(report.skipped, len(report.skipped))
     return None
-
-
-def _only(context: typer.Context, mode: str, *allowed: str) -> None:
-    """Refuse options that would be ignored."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in ("traces", *allowed) and source is not None and source.name != "DEFAULT":
-            option = {"as_json": "json"}.get(name, name).replace("_", "-")
-            raise ConfigError(f"--{option} does not go with {mode}: leave one of them out")
 
 
 def _read(traces: Sequence[Path], turns: int | None, *, strict: bool) -> Recording:
@@ -211,38 +211,6 @@ def _project(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
         task = bar.add_task("replaying", total=len(recording.turns))
         report = project(scribe, recording, way, done=lambda found: bar.advance(task))
     return report, scribe.vocabulary.spelled
-
-
-def _check(counts: Mapping[str, int | None], asked: _Asked) -> None:
-    for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} must be at least 1, not {value}")
-    for size in asked.budgets:
-        if not 1 <= size <= _MOST_NODES:
-            raise ConfigError(f"--budget must be in 1..{_MOST_NODES}, not {size}")
-    if asked.tool_choice not in ("auto", "required", "recorded"):
-        raise ConfigError(f"--tool-choice must be auto, required or recorded, not {asked.tool_choice!r}")
-
-
-def _check_mode(asked: _Asked, *, oracle: bool) -> None:
-    """Refuse what belongs to the other mode."""
-    models = {"--model": asked.model, "--draft": asked.draft}
-    for name, value in models.items() if oracle else ():
-        if value is not None:
-            raise ConfigError(f"{name} goes with a model, and --oracle runs none: leave one of them out")
-    if asked.resume and (oracle or asked.history):
-        raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --oracle and --history")
-    if oracle and (asked.runs > 1 or len(asked.budgets) > 1):
-        raise ConfigError("--oracle comes out the same each time: it takes one --budget at most, and no --runs")
-    for name, value in {"--tokenizer": asked.tokenizer, "--cost": asked.cost}.items():
-        if value is not None and not oracle:
-            raise ConfigError(f"{name} goes with --oracle, which runs no model: add --oracle, or leave it out")
-
-
-def _category(name: str) -> Category:
-    if name not in list(Category):
-        raise ConfigError(f"no category is called {name!r}; there are: {', '.join(Category)}")
-    return Category(name)
 
 
 def _load(asked: _Asked) -> tuple[Engine, BudgetSwitch | None]:

@@ -69,8 +69,8 @@ def test_without_a_cost_there_are_forwards_and_no_times(shell, given):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--model", "m"], "--model goes with a model, and --oracle runs none: leave one of them out"),
-        (["--runs", "2"], "--oracle comes out the same each time: it takes one --budget at most, and no --runs"),
+        (["--model", "m"], "--model does not go with --oracle: leave one of them out"),
+        (["--budget", "2", "--budget", "3"], "--oracle decodes each answer once: give one --budget at most, not 2"),
         (["--cost", "computed:h100"], "no profile is called 'computed:h100': it is computed:DEVICE:SIZEb:DTYPE"),
         (["--cost", ""], "--cost is empty: give a file that"),
         (["--cost", "none.json"], "--cost none.json can't be read: No such file or directory; give a file that"),
@@ -85,7 +85,7 @@ def test_bad_options_are_one_line(shell, given, more, message):
 
 def test_a_tokenizer_goes_with_oracle_only(shell, given):
     told = shell("replay", "--tokenizer", "x", str(given / "trace.jsonl"))[2]
-    assert told == "error: --tokenizer goes with --oracle, which runs no model: add --oracle, or leave it out\n"
+    assert told == "error: --tokenizer goes with --oracle: add that, or leave --tokenizer out\n"
 
 
 def test_no_torch_is_needed(given):
