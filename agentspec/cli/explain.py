@@ -62,6 +62,7 @@ def explain(
 ) -> None:
     """Answer a prompt and show who guessed each piece of it."""
     from agentspec.chat.formats.registry import check_name
+    from agentspec.models.named import check_models
 
     if tool_format is not None:
         check_name(tool_format)
@@ -70,6 +71,7 @@ def explain(
     options = _options(asked, answer_options(tools, tool_choice if tools else None, schema), tool_choice)
     options["rounds"] = True
     check_writable(html)
+    check_models(model, draft)
     from agentspec.local.engine import Engine
 
     with Engine.load(model, draft=draft, tool_format=tool_format) as engine:

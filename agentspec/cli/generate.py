@@ -39,6 +39,7 @@ def generate(
 ) -> None:
     """Answer a prompt, streamed to standard output."""
     from agentspec.chat.formats.registry import check_name
+    from agentspec.models.named import check_models
 
     params = SamplingParams(max_tokens=max_tokens, temperature=temperature, seed=seed, stop=stop or ())
     options = answer_options(tools, tool_choice, schema)
@@ -47,6 +48,7 @@ def generate(
         if not tools:
             raise ConfigError(f"--tool-format {tool_format} needs --tools FILE")
     asked = _prompt(prompt, system, raw=raw, with_tools=tools is not None)
+    check_models(model, draft)
     from agentspec.local.engine import Engine
 
     with Engine.load(model, draft=draft, speculate=not no_speculate, tool_format=tool_format) as engine:

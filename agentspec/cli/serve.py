@@ -45,6 +45,7 @@ def serve(
     """Serve the model to OpenAI's and Anthropic's clients, until Ctrl-C."""
     from agentspec.chat.formats.registry import check_name
     from agentspec.models.embedded import DEFAULT
+    from agentspec.models.named import check_models
 
     settings = ServerSettings(
         model_names=tuple(served_name or ()) or (model or DEFAULT,),
@@ -61,6 +62,7 @@ def serve(
     config = EngineConfig(max_running=max_running)
     if tool_format is not None:
         check_name(tool_format)
+    check_models(model, draft)
     from agentspec.local.engine import Engine
     from agentspec.server.run import run
 

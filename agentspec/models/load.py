@@ -19,10 +19,11 @@ from transformers import (
 from agentspec.errors import ConfigError, ModelError, ModelNotFoundError, UnsupportedModelError
 from agentspec.models.device import best_device
 from agentspec.models.hf import HFTarget
+from agentspec.models.named import require
 from agentspec.models.prepack import prepack_linears
 from agentspec.models.probe import ATTENTION
 from agentspec.models.quiet import quiet
-from agentspec.models.tokenizer import line, require, translated
+from agentspec.models.tokenizer import line, translated
 
 _log = logging.getLogger("agentspec")
 _loading = logging.getLogger("agentspec.loading")

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from agentspec.errors import ModelError, ModelNotFoundError
+from agentspec.models.named import require
 from agentspec.models.quiet import quiet
 
 
@@ -29,19 +30,6 @@ def load_tokenizer(model: str | os.PathLike[str], *, trust_remote_code: bool = F
             raise ModelError(f"{name} has no tokenizer: add its tokenizer.json and tokenizer_config.json")
     with quiet(), translated(name):
         return AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
-
-
-def require(name: str) -> None:
-    """Refuse a name that looks like a folder's, and there is none.
-
-    Raises:
-        ModelNotFoundError: So it is.
-    """
-    path = Path(name)
-    looks_local = name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1
-    if looks_local and not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        raise ModelNotFoundError(f"model folder {name} {what}: give a folder with config.json, or a hub id")
 
 
 @contextmanager

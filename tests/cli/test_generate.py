@@ -19,7 +19,9 @@ def test_text_streams_to_standard_output_as_it_is_and_the_summary_to_standard_er
 
 
 def test_json_holds_message_usage_stats_and_seconds_and_nothing_is_streamed(shell, echo):
-    code, shown, summary = shell("generate", "--json", "--system", "Be kind.", "--no-speculate", "-m", "m", "hello")
+    code, shown, summary = shell(
+        "generate", "--json", "--system", "Be kind.", "--no-speculate", "-m", "smollm2-135m", "hello"
+    )
     report = json.loads(shown)
 
     assert (code, summary) == (0, "")
@@ -34,7 +36,7 @@ def test_json_holds_message_usage_stats_and_seconds_and_nothing_is_streamed(shel
         "cached_tokens": 0,
     }
     assert (report["stats"]["forwards"], report["stats"]["tokens"]) == (6, 6)
-    assert echo == [{"model": "m", "draft": None, "speculate": False}]
+    assert echo == [{"model": "smollm2-135m", "draft": None, "speculate": False}]
 
 
 def test_a_dash_reads_standard_input_and_raw_leaves_the_template_out(shell, echo, monkeypatch):
