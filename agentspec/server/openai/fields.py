@@ -20,22 +20,23 @@ from agentspec.server.problems import bad_request, problem_of
 from agentspec.server.settings import ServerSettings
 
 _INSTEAD = {
-    "guided_json": "json_schema",
+    "guided_json": "json_schema with the same schema, or response_format",
     "guided_regex": "regex",
-    "guided_choice": "regex",
-    "guided_grammar": "grammar",
-    "structured_outputs": "response_format, json_schema, regex or grammar",
+    "guided_choice": "regex with an alternative for each, such as (yes|no)",
+    "guided_grammar": "grammar, in llguidance's Lark",
+    "structured_outputs": "one of json_schema, regex and grammar, as a field of the request, or response_format",
     "repeat_penalty": "repetition_penalty",
-    "length_penalty": "repetition_penalty",
+    "length_penalty": "min_tokens and max_tokens: there are no beams whose lengths would be weighed",
     "typical_p": "top_p or min_p",
     "mirostat": "top_p or min_p",
-    "use_beam_search": "n",
-    "ignore_eos": "min_tokens",
-    "allowed_token_ids": "regex or grammar",
-    "prompt_logprobs": "logprobs",
-    "chat_template": "a model with that template",
-    "chat_template_kwargs": "a system message",
-    "continue_final_message": "/v1/completions",
+    "use_beam_search": "n with a temperature: answers are sampled, without beams",
+    "ignore_eos": "min_tokens, as many as max_tokens",
+    "allowed_token_ids": "regex or grammar, or logit_bias for a few tokens",
+    "prompt_logprobs": "logprobs, which are of the answer: those of a prompt are not computed",
+    "chat_template": "a model whose folder has that template, or /v1/completions with the prompt written out",
+    "chat_template_kwargs": "what the model reads in a message, such as Qwen 3's /no_think for enable_thinking: false, "
+    "or /v1/completions with the prompt written out",
+    "continue_final_message": "/v1/completions with the prompt written out, up to where it goes on",
     "moderation": "a model of your own",
 }
 """Fields of other servers that would change an answer, and what says the same here."""
