@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.table import Table
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 if TYPE_CHECKING:
     from agentspec.replay.turns import Skipped
@@ -54,11 +54,11 @@ def new_table(*columns: str, numeric: Sequence[str] = ()) -> Table:
 
 
 class Command(TyperCommand):
-    """A command whose help shows no type beside a flag, since that takes no value."""
+    """A command whose help shows no type beside a flag, which takes no value, and an argument, whose name tells it."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (private types of typer)
         """The parameters, `--help` among them."""
-        return _without_flags_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -66,14 +66,20 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (private types of typer)
         """The parameters, `--help` among them."""
-        return _without_flags_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
 
-def _without_flags_types(params: list[Any]) -> list[Any]:
+def _without_types(params: list[Any]) -> list[Any]:
     for each in params:
-        if isinstance(each, TyperOption) and each.is_flag and each.metavar is None:
+        if isinstance(each, TyperArgument):
+            each.display_type_rich = _no_type  # type: ignore[method-assign]
+        elif isinstance(each, TyperOption) and each.is_flag and each.metavar is None:
             each.metavar = ""
     return params
+
+
+def _no_type(ctx: object) -> None:
+    """What typer shows beside an argument: it has no metavar for the type, and would show Python's."""
 
 
 class _Table(Table):

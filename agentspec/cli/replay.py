@@ -11,16 +11,7 @@ import typer
 
 from agentspec.cli.console import err, print_json
 from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable, refuse_skipped
-from agentspec.cli.replay_checks import (
-    COMPARE,
-    EXACT,
-    ORACLE,
-    check_budgets,
-    check_choice,
-    check_counts,
-    mode_of,
-    read_category,
-)
+from agentspec.cli.replay_checks import COMPARE, EXACT, ORACLE, check_values, mode_of, read_category
 from agentspec.cli.replay_exact import run_exact
 from agentspec.cli.replay_options import (
     MAX_TOKENS,
@@ -116,11 +107,8 @@ def replay(
         resume=resume,
         tool_choice=tool_choice,
     )
-    check_counts({"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs})
-    check_budgets(asked.budgets, mode)
-    check_choice(tool_choice)
-    if resume and history:
-        raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --history")
+    counts = {"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}
+    check_values(counts, asked.budgets, tool_choice=tool_choice, mode=mode)
     categories = [read_category(name) for name in category or ()]
     check_writable(html)
     recording = select(_read(traces, turns, strict=strict), categories=categories, each=each)

@@ -41,6 +41,8 @@ def mode_of(context: typer.Context) -> str:
         if mode == LIVE:
             raise ConfigError(f"{option} goes with {modes[0]}: add that, or leave {option} out")
         raise ConfigError(f"{option} does not go with {mode}: leave one of them out")
+    if context.params["resume"] and context.params["history"]:
+        raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --history")
     return mode
 
 
@@ -49,38 +51,28 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def check_counts(counts: Mapping[str, int | None]) -> None:
-    """Refuse counts below 1.
+def check_values(counts: Mapping[str, int | None], budgets: Sequence[int], *, tool_choice: str, mode: str) -> None:
+    """Refuse what can't be answered so.
+
+    Args:
+        counts: By option; None: not given.
+        budgets: In nodes.
+        tool_choice: As it was given.
+        mode: See `mode_of`.
 
     Raises:
-        ConfigError: One is.
+        ConfigError: A value is out of range.
     """
     for name, value in counts.items():
         if value is not None and value < 1:
             raise ConfigError(f"{name} must be at least 1, not {value}")
-
-
-def check_budgets(budgets: Sequence[int], mode: str) -> None:
-    """Refuse budgets that no draft can have, and more than one for the oracle.
-
-    Raises:
-        ConfigError: There is such a one.
-    """
     for size in budgets:
         if not 1 <= size <= _MOST_NODES:
             raise ConfigError(f"--budget must be in 1..{_MOST_NODES}, not {size}")
     if mode == ORACLE and len(budgets) > 1:
         raise ConfigError(f"--oracle decodes each answer once: give one --budget at most, not {len(budgets)}")
-
-
-def check_choice(choice: str) -> None:
-    """Refuse a tool choice that is none.
-
-    Raises:
-        ConfigError: It is none.
-    """
-    if choice not in ("auto", "required", "recorded"):
-        raise ConfigError(f"--tool-choice must be auto, required or recorded, not {choice!r}")
+    if tool_choice not in ("auto", "required", "recorded"):
+        raise ConfigError(f"--tool-choice must be auto, required or recorded, not {tool_choice!r}")
 
 
 def read_category(name: str) -> Category:

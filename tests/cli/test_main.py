@@ -22,6 +22,15 @@ def test_help_lists_one_command_for_each_file(cli, repository):
     assert "<bool>" not in shown + cli("generate", "--help").stdout + cli("models", "fetch", "--help").stdout
 
 
+@pytest.mark.parametrize(
+    "command", [["generate"], ["explain"], ["replay"], ["convert"], ["bench"], ["models", "fetch"]]
+)
+def test_help_shows_no_types_of_python(shell, command):
+    shown = shell(*command, "--help")[1]
+    assert "Usage: agentspec" in shown
+    assert "<" not in shown
+
+
 def test_help_and_version_load_nothing_heavy():
     script = """
 import sys

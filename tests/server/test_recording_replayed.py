@@ -18,7 +18,7 @@ from agentspec.replay.turn_report import TurnReport
 from agentspec.replay.turns import Recording
 
 BUDGET = 5
-ALSO_LIVE = 5  # of the requests: a model takes its time
+ALSO_LIVE = 3  # of the requests: a model takes its time
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 CITY = {
     "type": "object",
