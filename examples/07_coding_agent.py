@@ -202,6 +202,8 @@ def main() -> None:
         # Both share one engine; with a caller each, so that no answer is drafted from the other's.
         model = ChatAgentSpec(model=given.model, max_tokens=512, speculate=speculate, caller=name)
         found[name] = []
+        if not speculate:
+            print("\nNow all of it once more without drafts, shown in figures alone ...", flush=True)
         for message in work(model, callbacks if speculate else [], small=given.model is None):
             found[name].append(message)
             if speculate:
