@@ -9,7 +9,7 @@ import agentspec
 from agentspec.cli import main as shell
 from agentspec.errors import PromptError
 
-SHARED = {"__init__", "main", "console", "options", "replay_exact", "replay_options", "replay_text"}
+SHARED = {"__init__", "main", "console", "options", "replay_checks", "replay_exact", "replay_options", "replay_text"}
 
 
 def test_help_lists_one_command_for_each_file(cli, repository):
