@@ -25,7 +25,7 @@ SETUP = (
     "python examples/07_coding_agent.py",
     "python tests/gpu/check.py",
     "python tests/load/",
-    "python tests/replay/oracle_budgets.py",
+    "python tests/replay/oracle_",
     "AGENTSPEC_TEST_MODEL=qwen2.5-coder-1.5b python -m pytest",
 )
 SERVED = "http://127.0.0.1:8000"
@@ -40,7 +40,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     ]
 
 
-ABSENT = re.compile(r"qwen|\.\./shared|cost\.json")  # models that are large, files that are not of the repository
+ABSENT = re.compile(r"qwen|\.\./shared|cost\.json|--runs")  # large models, files that are elsewhere, measurements
 COMMANDS = [line.partition(" #")[0] for _, block in blocks("sh") for line in block.splitlines() if line.strip()]
 
 
