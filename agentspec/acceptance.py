@@ -36,9 +36,10 @@ class AcceptanceTable:
     def chance(self, source: str, segment: Segment, score: float, depth: int = 0) -> float:
         """P(node accepted | its parent accepted), in 0..1, for a node that its source gives `score`."""
         asked = source, segment, score, depth
-        if asked not in self._known:
-            self._known[asked] = self._chance(source, segment, score, depth)
-        return self._known[asked]
+        known = self._known.get(asked)
+        if known is None:
+            known = self._known[asked] = self._chance(source, segment, score, depth)
+        return known
 
     def _chance(self, source: str, segment: Segment, score: float, depth: int) -> float:
         of_source, of_segment, of_score, of_depth = (
@@ -137,12 +138,14 @@ class YieldTable:
 class _Count:
     """Observations, how many of them were accepted, and how many the source's scores promised."""
 
-    __slots__ = ("accepted", "promised", "trials")
+    __slots__ = ("_excess", "accepted", "promised", "trials")
 
     def __init__(self) -> None:
         self.trials = self.accepted = self.promised = 0.0
+        self._excess: float | None = 0.0  # None: not worked out since the last observation
 
     def add(self, score: float, accepted: bool, decay: float) -> None:
+        self._excess = None
         self.trials = self.trials * decay + 1
         self.accepted = self.accepted * decay + accepted
         self.promised = self.promised * decay + score
@@ -153,8 +156,9 @@ class _Count:
 
     def shift(self, prior: float, weight: float) -> float:
         """By how much the log odds of what came true exceed those of what was promised, leaning on a prior shift."""
-        seen = _log_ratio(self.accepted, self.trials) - _log_ratio(self.promised, self.trials)
-        return (weight * prior + self.trials * seen) / (weight + self.trials)
+        if self._excess is None:
+            self._excess = _log_ratio(self.accepted, self.trials) - _log_ratio(self.promised, self.trials)
+        return (weight * prior + self.trials * self._excess) / (weight + self.trials)
 
 
 _NOTHING = _Count()

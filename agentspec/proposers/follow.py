@@ -36,15 +36,22 @@ class Place(NamedTuple):
     source: str
 
 
+class _End(NamedTuple):
+    """Where the draft may go on: its root, or a node of it."""
+
+    node: int
+    path: list[int]
+    cursor: Cursor
+    reach: float
+
+
 class _Branch(NamedTuple):
-    """A token that one or more places name next, behind a path: a node of the draft, if it is among the likeliest."""
+    """A token that one or more places name next: a node of the draft, if it is among the likeliest."""
 
     token: int
     score: float
-    parent: int
-    path: list[int]
+    behind: _End
     places: list[Place]
-    cursor: Cursor
 
 
 def follow(context: Context, places: Sequence[Place]) -> Draft:
@@ -57,30 +64,29 @@ def follow(context: Context, places: Sequence[Place]) -> Draft:
     guess = list(context.tokens[len(context.tokens) - context.guessed :])
     nodes: list[_Branch] = []
     heap: list[tuple[float, int, _Branch]] = []
-    reach, made = context.reach, 0
+    made = 0
     bar = _NEGLIGIBLE * max((place.weight for place in places), default=0.0)
     worth = [place for place in places if place.weight >= bar]
-    branches = _branches(worth, guess, len(guess), ROOT, context.cursor)
+    branches = _branches(worth, _End(ROOT, guess, context.cursor, context.reach), len(guess))
     while len(nodes) < context.budget:
         for branch in branches:
-            if reach * branch.score >= _LEAST:
-                heappush(heap, (-reach * branch.score, made, branch))
-                made += 1
+            heappush(heap, (-branch.behind.reach * branch.score, made, branch))
+            made += 1
         if not heap:
             break
         likeliest, _, node = heappop(heap)
-        following = after(node.cursor, node.token)
+        following = after(node.behind.cursor, node.token)
         branches = []
         if following is not None:
-            reach = -likeliest
-            branches = _branches(node.places, [*node.path, node.token], len(guess), len(nodes), following)
+            end = _End(len(nodes), [*node.behind.path, node.token], following, -likeliest)
+            branches = _branches(node.places, end, len(guess))
             nodes.append(node)
     return _draft(nodes) if nodes else EMPTY
 
 
-def _branches(places: list[Place], path: list[int], guessed: int, parent: int, cursor: Cursor) -> list[_Branch]:
-    """What the places name next behind a path, whose first tokens were guessed before."""
-    depth, longest, total = len(path) - guessed, 0, 0.0
+def _branches(places: list[Place], end: _End, guessed: int) -> list[_Branch]:
+    """What the places name next behind a path, whose first tokens were guessed before, where that is likely enough."""
+    path, depth, longest, total = end.path, len(end.path) - guessed, 0, 0.0
     votes: dict[int, list[Place]] = {}
     weights: dict[int, float] = {}
     for place in places:
@@ -99,7 +105,9 @@ def _branches(places: list[Place], path: list[int], guessed: int, parent: int, c
             votes[token], weights[token] = [place], weight
     known = _KNOWN[min(longest + depth, LONGEST)]
     return [
-        _Branch(token, known * weights[token] / total, parent, path, named, cursor) for token, named in votes.items()
+        _Branch(token, score, end, named)
+        for token, named in votes.items()
+        if end.reach * (score := known * weights[token] / total) >= _LEAST
     ]
 
 
@@ -107,7 +115,7 @@ def _draft(nodes: Sequence[_Branch]) -> Draft:
     best = [max(node.places, key=_weight).source for node in nodes]
     return Draft(
         tuple(node.token for node in nodes),
-        tuple(node.parent for node in nodes),
+        tuple(node.behind.node for node in nodes),
         tuple(node.score for node in nodes),
         tuple(best),
     )
