@@ -51,7 +51,9 @@ def bench(
         if value is not None and value < least:
             raise ConfigError(f"{name} must be at least {least}, not {value}")
     from agentspec.models.embedded import resolve
+    from agentspec.models.named import check_models
 
+    check_models(model, draft)
     if cost:
         _cost(str(resolve(model)), half=packing == "half", against=against is not None, as_json=as_json)
         return

@@ -150,6 +150,9 @@ def _compare(reports: Sequence[Path], *, as_json: bool) -> None:
 def _answer(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:
     """Live: by a model."""
     from agentspec.models.embedded import DEFAULT
+    from agentspec.models.named import check_models
+
+    check_models(asked.model, asked.draft)
     from agentspec.replay import live
 
     engine, switch = _load(asked)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 def run_exact(files: Sequence[Path], model: str | None, *, strict: bool, as_json: bool) -> None:
     """Run recordings again and print what came of it; exit 1 where something came out otherwise."""
+    from agentspec.models.named import check_models
+
+    check_models(model)
     from agentspec.config import EngineConfig
     from agentspec.local.load import Placement, load_models
     from agentspec.replay.exact import ExactEngine, check_recordings

@@ -176,6 +176,7 @@ def test_log_probabilities_are_told_of_each_token(scripted):
         ({"web_search_options": {}}, "web_search_options"),
         ({"moderation": {"model": "m"}}, "moderation"),
         ({"guided_json": {}}, "guided_json"),
+        ({"include_stop_str_in_output": True}, "include_stop_str_in_output"),
         ({"prediction": {"type": "file"}}, "prediction"),
         ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0]"),
         ({"tools": [TOOLS[0], TOOLS[0]]}, "tools[1]"),
@@ -199,3 +200,14 @@ def test_a_field_that_cannot_be_honoured_is_refused_by_name(scripted, fields, pa
     error = answer.json()["error"]
     assert (answer.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param), error
     assert "\n" not in error["message"]
+
+
+def test_what_asks_for_nothing_is_no_reason_to_refuse(scripted):
+    nothing = {
+        "length_penalty": 1.0,
+        "mirostat": 0,
+        "chat_template_kwargs": {},
+        "guided_json": None,
+        "ignore_eos": False,
+    }
+    assert scripted.post(CHAT, {"messages": HI, **nothing}).status_code == 200

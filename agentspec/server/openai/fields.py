@@ -37,9 +37,16 @@ _INSTEAD = {
     "chat_template_kwargs": "what the model reads in a message, such as Qwen 3's /no_think for enable_thinking: false, "
     "or /v1/completions with the prompt written out",
     "continue_final_message": "/v1/completions with the prompt written out, up to where it goes on",
+    "truncate_prompt_tokens": "a shorter prompt: what a model would not see is for the client to choose",
+    "include_stop_str_in_output": "the answer with its stop string put behind it: finish_reason tells that it was met",
+    "logits_processors": "logit_bias, bad_words, or one of json_schema, regex and grammar",
     "moderation": "a model of your own",
 }
 """Fields of other servers that would change an answer, and what says the same here."""
+
+_NEUTRAL = {"repeat_penalty": 1, "length_penalty": 1, "typical_p": 1, "mirostat": 0, "chat_template_kwargs": {}}
+"""What asks for nothing, beside null and false."""
+
 _SAMPLING = (
     "temperature top_p top_k min_p min_tokens frequency_penalty presence_penalty repetition_penalty logit_bias seed n "
     "stop stop_token_ids bad_words"
@@ -92,13 +99,13 @@ class SamplingFields(BaseModel):
 
 
 def refuse(asked: BaseModel, instead: Mapping[str, str]) -> None:
-    """Refuse fields that can't be honoured, told what says the same; null and false ask for nothing.
+    """Refuse fields that can't be honoured, told what says the same; but not where they ask for nothing.
 
     Raises:
         Problem: There is one.
     """
     for name, value in (asked.model_extra or {}).items():
-        if name in instead and value is not None and value is not False:
+        if name in instead and value is not None and value is not False and value != _NEUTRAL.get(name):
             raise bad_request(f"{name} is not supported: use {instead[name]}", name)
 
 
