@@ -42,8 +42,9 @@ def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, ec
     assert "secret" not in shown
 
 
-def test_json_is_what_the_schema_says(shell, echo, trace):
-    code, shown, _ = shell("replay", "--json", "--turns", "1", "--model", "m", "--draft", "d", trace)
+def test_json_is_what_the_schema_says(shell, echo, trace, tmp_path):
+    model, draft = str(tmp_path), str(tmp_path.parent)
+    code, shown, _ = shell("replay", "--json", "--turns", "1", "--model", model, "--draft", draft, trace)
     report = json.loads(shown)
 
     assert code == 0
@@ -82,7 +83,7 @@ def test_json_is_what_the_schema_says(shell, echo, trace):
     assert report["total"]["tokens_per_forward"] == 4.333
     assert report["by_category"]["prose"].items() >= {"turns": 1, "forwards": 6, "tokens_per_forward": 4.333}.items()
     assert report["skipped"][0]["line"] == 2
-    assert echo == [{"model": "m", "draft": "d", "speculate": True}]
+    assert echo == [{"model": model, "draft": draft, "speculate": True}]
 
 
 def test_the_schema_of_the_report_is_the_published_one(shell, repository):
