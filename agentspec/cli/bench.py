@@ -119,13 +119,13 @@ def _print(report: dict[str, Any]) -> None:
     out.print(table)
     out.print()
     for mode in _ABOVE:
-        _print_ratios(mode, categories)
+        print_ratios(mode, categories)
     _print_rounds(categories)
     for note in report["notes"]:
         out.print(f"- {note}", style="dim")
 
 
-def _print_ratios(mode: str, categories: dict[str, dict[str, Any]]) -> None:
+def print_ratios(mode: str, categories: dict[str, dict[str, Any]]) -> None:
     """How many times faster a mode of ours is than others: decoding, and end to end in brackets."""
     from agentspec.bench.tasks import CATEGORIES
 
@@ -136,8 +136,9 @@ def _print_ratios(mode: str, categories: dict[str, dict[str, Any]]) -> None:
     short = [_BELOW[other] for other in others]
     table = new_table(f"{mode}, times (end to end)", *short, numeric=short)
     for name, found in categories.items():
-        pairs = [(found[key][f"{mode} / {other}"] for key in ("ratios", "end_to_end_ratios")) for other in others]
-        table.add_row(CATEGORIES[name], *(f"{_figure(first, 'x')} ({_figure(second)})" for first, second in pairs))
+        decoding, whole = found["ratios"], found["end_to_end_ratios"]
+        keys = [f"{mode} / {other}" for other in others]
+        table.add_row(CATEGORIES[name], *(f"{_figure(decoding[key], 'x')} ({_figure(whole[key])})" for key in keys))
     out.print(table)
     out.print()
 

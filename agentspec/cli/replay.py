@@ -138,13 +138,15 @@ def _compare(reports: Sequence[Path], *, as_json: bool) -> None:
         raise ConfigError(f"--compare takes two reports that --json wrote, not {len(reports)}")
     from dataclasses import asdict
 
-    from agentspec.replay.compare import compare, read_report
+    from agentspec.replay.compare import compare, differences, read_report
 
-    told, sides = compare(*map(read_report, reports))
+    first, second = map(read_report, reports)
+    told, sides = compare(first, second)
     if as_json:
-        print_json({"told": told, "sides": [asdict(side) | {"change": side.change} for side in sides]})
+        rows = [asdict(side) | {"change": side.change} for side in sides]
+        print_json({"told": told, "differences": differences(first, second), "sides": rows})
     else:
-        print_comparison(told, sides, [path.name for path in reports])
+        print_comparison([told, *differences(first, second)], sides, [path.name for path in reports])
 
 
 def _answer(recording: Recording, asked: _Asked) -> tuple[Report, Spell]:

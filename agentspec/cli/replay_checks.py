@@ -40,7 +40,10 @@ def mode_of(context: typer.Context) -> str:
         option = "--" + {"as_json": "json"}.get(name, name).replace("_", "-")
         if mode == LIVE:
             raise ConfigError(f"{option} goes with {modes[0]}: add that, or leave {option} out")
-        raise ConfigError(f"{option} does not go with {mode}: leave one of them out")
+        instead = (
+            "name its tokenizer with --tokenizer" if (name, mode) == ("model", ORACLE) else "leave one of them out"
+        )
+        raise ConfigError(f"{option} does not go with {mode}: {instead}")
     if context.params["resume"] and context.params["history"]:
         raise ConfigError("--resume keeps what a model answered, each turn alone: leave out --history")
     return mode

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentspec.replay.wire import Accepted, ReplayReport, Sums, TurnRow
 
 _LOSSY = "approximate: their recorded answers are not to the character what the model wrote"
-_LOOSENED = "break what they were held to, and count as if less had been asked"
+_LOOSENED = "can't be written under what was asked of them, and count as if less had been asked"
 
 
 def print_report(report: ReplayReport) -> None:
@@ -40,9 +40,11 @@ def print_report(report: ReplayReport) -> None:
         print_skipped(out, report.skipped)
 
 
-def print_comparison(told: str, sides: Sequence[Side], names: Sequence[str]) -> None:
-    """Which of two reports is better, then each figure of both."""
-    out.print(told, style="bold")
+def print_comparison(told: Sequence[str], sides: Sequence[Side], names: Sequence[str]) -> None:
+    """Which of two reports is better, how they were made otherwise, then each figure of both."""
+    out.print(told[0], style="bold")
+    for line in told[1:]:
+        out.print(line, markup=False)
     for what in dict.fromkeys(side.what for side in sides):
         columns = [plain_name(name) for name in names]
         columns = columns if columns[0] != columns[1] else ["first", "second"]
@@ -58,17 +60,23 @@ def print_comparison(told: str, sides: Sequence[Side], names: Sequence[str]) -> 
 
 def _print_remarks(report: ReplayReport) -> None:
     total, cost = report.total, report.setup.cost
+    if report.interrupted:
+        out.print("interrupted: these are the turns before")
     if report.setup.mode == "live" and disturbed(total):
         out.print("Other work kept the machine busy, plain decoding most of all: repeat this when it is idle.")
     if total.speedup_interval:
         low, high = total.speedup_interval
-        what = "with the cost's ends and drafting as slow as here" if cost else "resampled turns, 95 %"
+        what = "resampled turns, the cost's ends, drafting as slow as here" if cost else "resampled turns, 95 %"
         out.print(f"between {low:.2f}x and {high:.2f}x ({what})")
     if total.seconds is not None and total.prefill_seconds is not None:
         read = f"; prompts read once for both in {total.prefill_seconds:.1f} s"
         out.print(f"{total.seconds:.1f} s, plain {total.plain_seconds:.1f} s{read}")
     elif total.seconds is not None:
         out.print(f"{total.seconds:.1f} s, plain {total.plain_seconds:.1f} s, drafting not counted")
+    if report.setup.mode == "live":
+        cut = sum(turn.finish_reason == "length" for turn in report.turns)
+        told = f", {cut} of {total.turns} cut by a limit" if cut else ""
+        out.print(f"the answers are this model's own, not the recorded ones{told}: --oracle decodes those")
     if report.setup.mode == "oracle" and not cost:
         out.print("no cost of a forward is known: give --cost to learn how much faster that is")
     if total.approximate:

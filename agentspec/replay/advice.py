@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from agentspec.replay.categories import Category
 from agentspec.replay.wire import Accepted, Advice, ReplayReport
 
 _FEW = 200
 """Drafted tokens below which a rate says little."""
+
+_CALLED = Category.TOOL_CALL.value
 
 _NOISE = 0.02
 """Part of the time that may be lost here and there."""
@@ -40,8 +43,9 @@ def _loosened(report: ReplayReport) -> Iterator[Advice]:
     if total.loosened:
         yield Advice(
             kind="loosened",
-            text=f"{total.loosened} of {total.turns} answers break the schema that they were asked to keep, and count "
-            "as free text: agentspec would enforce it, and draft what it forces.",
+            text=f"{total.loosened} of {total.turns} answers could not have been written under what was asked of them: "
+            "a schema is broken, or has its keys in another order. agentspec would enforce it, and draft what it "
+            "forces; here they count as free text.",
             figure=total.loosened / total.turns,
         )
 
@@ -120,27 +124,57 @@ def _draft_model(report: ReplayReport) -> Iterator[Advice]:
         yield Advice(
             kind="draft model",
             text=f"Prose is {free.tokens / report.total.tokens:.0%} of the tokens and makes {gain:.2f} a forward: a "
-            f"draft model a tenth as large, asked for 3 tokens a round, would not pay below {needed:.1f} accepted.",
+            f"draft model a tenth as large, asked for 3 tokens a round, would not pay below {needed:.1f} accepted a "
+            "round.",
             figure=round(needed, 2),
         )
 
 
 def _deep(report: ReplayReport) -> Iterator[Advice]:
-    """Where drafts that reach their last level are mostly right, longer ones would be too."""
-    if report.setup.budget:  # they were cut by whoever asks
+    """Where drafts that reach their last level are mostly right, longer ones would be too, if tokens cost little."""
+    if report.setup.budget or _marginal(report) > _CHEAP:  # or they were cut by whoever asks
         return
     last: Accepted | None = report.by_depth[-1] if report.by_depth else None
     if last and last.drafted >= 20 and last.rate >= 0.7 and last.accepted * 20 >= report.total.forwards:
         yield Advice(
             kind="deep",
             text=f"At the deepest level, {len(report.by_depth)}, {last.rate:.0%} of {last.drafted:,} tokens were "
-            "accepted: EngineConfig(max_draft=) above that many would bring more.",
+            "accepted: where one more token in a forward costs next to nothing, as on a GPU, "
+            "EngineConfig(max_draft=) above that many would bring more.",
             figure=last.rate,
+        )
+
+
+_CHEAP = 0.1
+"""Tokens that could be written otherwise in the time of one more token in a forward: below it that costs nothing."""
+
+
+def _marginal(report: ReplayReport) -> float:
+    """What one more token in the widest forward costs, in tokens that are written in that time; 0: no cost is known."""
+    cost = report.setup.cost
+    widths = sorted(map(int, cost.relative)) if cost else []
+    if cost is None or len(widths) < 2:
+        return 0.0
+    wide, less = widths[-1], widths[-2]
+    slope = (cost.relative[str(wide)] - cost.relative[str(less)]) / (wide - less)
+    return slope * (report.total.speedup or 1.0)
+
+
+def _toolless(report: ReplayReport) -> Iterator[Advice]:
+    """Calls whose tools are not in the trace: session files have none."""
+    free = [turn for turn in report.turns if turn.category == _CALLED and turn.held == "free" and not turn.loosened]
+    if len(free) * 10 >= len(report.turns):
+        yield Advice(
+            kind="tools",
+            text=f"{len(free)} of {len(report.turns)} answers call tools that the trace does not hold, so nothing of "
+            "them is forced: `agentspec convert --tools FILE` adds them, as your agent gives them.",
+            figure=len(free) / len(report.turns),
         )
 
 
 _RULES: tuple[Callable[[ReplayReport], Iterator[Advice]], ...] = (
     _lost,
+    _toolless,
     _loosened,
     _free,
     _history,

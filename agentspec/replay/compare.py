@@ -63,8 +63,19 @@ def compare(first: ReplayReport, second: ReplayReport) -> tuple[str, list[Side]]
     change = by.change or 1.0
     if abs(change - 1) < _SAME:
         return f"the same: {by.first:.2f} and {by.second:.2f} {_unit(by)}", sides
-    better, ratio = ("second", change) if change > 1 else ("first", 1 / change)
-    return f"the {better} is better by {ratio - 1:.1%}: {by.first:.2f} and {by.second:.2f} {_unit(by)}", sides
+    word = "better" if change > 1 else "worse"
+    return f"the second is {word}, {change - 1:+.1%}: {by.first:.2f} and {by.second:.2f} {_unit(by)}", sides
+
+
+def differences(first: ReplayReport, second: ReplayReport) -> list[str]:
+    """How the two were made otherwise, a line each: model, cost, budget and the like."""
+    ours, theirs = ({**report.setup.model_dump(), "device": None} for report in (first, second))
+    told = [{name: _shown(value) for name, value in setup.items()} for setup in (ours, theirs)]
+    return [f"{name}: {told[0][name]} and {told[1][name]}" for name in ours if told[0][name] != told[1][name]]
+
+
+def _shown(value: object) -> object:
+    return value.get("name") if isinstance(value, Mapping) else value
 
 
 def _check(first: ReplayReport, second: ReplayReport) -> None:

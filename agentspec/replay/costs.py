@@ -37,6 +37,7 @@ DEVICES = {
 DTYPES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5}
 """Bytes of a weight; 4-bit weights are multiplied in 16 bits."""
 
+_DISTURBED = 0.9  # of a forward of one token; wider ones cost no less
 _MOST = 1e9  # milliseconds, or times a forward of one token
 _READ, _PEAK, _WORST_PEAK = 0.8, 0.6, 0.3
 _NAME = re.compile(r"computed:([a-z0-9]+):(\d+(?:\.\d+)?)b:([a-z0-9]+)")
@@ -101,9 +102,16 @@ def read_price(named: str) -> Price:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"--cost {named} is not JSON: give {_HOW}") from error
     try:
-        return _measured(named, value)
+        price = _measured(named, value)
     except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
         raise ConfigError(f"--cost {named} holds no costs of forwards: give {_HOW}") from error
+    width, least = min(price.shape.items(), key=lambda pair: pair[1])
+    if least < _DISTURBED:
+        raise ConfigError(
+            f"--cost {named} has a forward of {width} tokens that costs {least:.2f} times one of a single token: "
+            "something else kept the machine busy, measure again when it is idle"
+        )
+    return price
 
 
 def _measured(name: str, value: dict[str, Any]) -> Price:

@@ -109,6 +109,7 @@ def replay(
             found = asker.answer(turn, place, options)
             if kept:
                 kept.append(found)
+        report.drafting_seconds += sum(record.propose_ms for record in found.rounds) / 1000
         return found
 
     each_turn(report, recording, answer, done=done, first=asker.warm_up)

@@ -6,6 +6,7 @@ from engine_doubles import byte_asker, echo_engine
 from agentspec.bench.measure import Contest, Measurement
 from agentspec.bench.report import summarize
 from agentspec.bench.tasks import CATEGORIES, Task, read_tasks
+from agentspec.cli.bench import print_ratios
 from agentspec.models.reference import ReferenceRun
 from agentspec.models.toy import tiny_target
 from agentspec.trace import Stats
@@ -43,6 +44,18 @@ def test_each_task_runs_in_every_mode_and_the_tables_fit(shell, reference, tmp_p
     assert lines[0].split() == ["decoding,", "tokens/s", "plain", "agentspec", "transf.", "+", "lookup"]
     assert [line.split("  ")[0] for line in lines[1:5]] == list(CATEGORIES.values())
     assert max(len(line) for line in lines if not line.startswith("- ")) <= 80
+
+
+def test_each_ratio_stands_in_its_own_column(capsys):
+    ratios = {
+        "agentspec / plain": 2.0,
+        "agentspec / transformers": 3.0,
+        "agentspec / best speculative of transformers": 4.0,
+    }
+    whole = {name: ratio / 2 for name, ratio in ratios.items()}
+    print_ratios("agentspec", {"prose": {"ratios": ratios, "end_to_end_ratios": whole}})
+
+    assert capsys.readouterr().out.split("\n")[1].split()[-6:] == ["2.00x", "(1.0)", "3.00x", "(1.5)", "4.00x", "(2.0)"]
 
 
 def test_transformers_writes_as_many_tokens_as_a_grammar_let_ours_write(shell, reference, tmp_path):

@@ -34,8 +34,8 @@ def test_the_report_says_what_it_found_in_80_columns_without_the_texts(shell, ec
     assert (code, trouble) == (0, "")
     assert lines[0].endswith("60 tokens in 13 forwards, identical")
     assert "guesser" in shown
-    assert lines[4].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
-    assert lines[5].split()[:4] == ["prose", "2", "60", "4.62"]
+    assert lines[5].split() == ["category", "turns", "tokens", "a", "forward", "plain", "s", "s", "faster", "median"]
+    assert lines[6].split()[:4] == ["prose", "2", "60", "4.62"]
     assert [line.split()[:2] for line in lines if line.startswith("cats ")] == [["cats", "1"], ["cats", "2"]]
     assert lines[-1] == f"  {trace}:2: not JSON: Expecting property name enclosed in double quotes at column 2"
     assert max(map(len, lines[:-1])) <= 80
@@ -166,9 +166,9 @@ def test_repeats_are_told_apart(shell, echo, tmp_path):
     file.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW)}\n")
 
     lines = [line.rstrip() for line in shell("replay", "--runs", "2", str(file))[1].splitlines()]
-    assert lines[5].split()[:2] == ["prose", "4"]
-    assert lines[7].startswith("without 2 repeats")
-    assert lines[8].split()[:2] == ["prose", "2"]
+    assert lines[6].split()[:2] == ["prose", "4"]
+    assert lines[8].startswith("without 2 repeats")
+    assert lines[9].split()[:2] == ["prose", "2"]
 
 
 def test_strict_refuses_what_can_not_be_used_before_a_model_is_loaded(shell, echo, trace):
@@ -204,7 +204,7 @@ def test_other_formats_are_replayed_and_approximate_turns_are_told(shell, echo):
 
     lines = shell("replay", fixture)[1].splitlines()
     assert (
-        lines[3] == "1 of 2 turns are approximate: their recorded answers are not to the character what the model wrote"
+        lines[4] == "1 of 2 turns are approximate: their recorded answers are not to the character what the model wrote"
     )
     assert json.loads(shell("replay", "--json", fixture)[1])["total"]["approximate"] == 1
 

@@ -69,7 +69,7 @@ def test_without_a_cost_there_are_forwards_and_no_times(shell, given):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--model", "m"], "--model does not go with --oracle: leave one of them out"),
+        (["--model", "m"], "--model does not go with --oracle: name its tokenizer with --tokenizer"),
         (["--budget", "2", "--budget", "3"], "--oracle decodes each answer once: give one --budget at most, not 2"),
         (["--cost", "computed:h100"], "no profile is called 'computed:h100': it is computed:DEVICE:SIZEb:DTYPE"),
         (["--cost", ""], "--cost is empty: give a file that"),

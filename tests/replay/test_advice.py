@@ -34,7 +34,7 @@ COST = {"name": "x", "computed": True, "base_ms": 5.0, "relative": {"1": 1.0, "4
     ("parts", "kind", "figure", "words"),
     [
         ({}, None, 0, ""),
-        ({"total__loosened": 1}, "loosened", 0.5, "1 of 2 answers break the schema"),
+        ({"total__loosened": 1}, "loosened", 0.5, "1 of 2 answers could not have been written"),
         ({"by_source__escaped": {"drafted": 40, "accepted": 30, "rate": 0.75}}, "escaped", 15.0, "15.0 tokens a turn"),
         ({"by_category": {"free json": SUMS}}, "free json", 1.5, "2 answers are JSON that nothing but the prompt"),
         ({"total__repeats": 3}, "history", 1.5, "3 of 2 turns repeat an earlier task"),
@@ -46,6 +46,7 @@ COST = {"name": "x", "computed": True, "base_ms": 5.0, "relative": {"1": 1.0, "4
             "1.00 s on 1",
         ),
         ({"by_depth": [{"drafted": 40, "accepted": 36, "rate": 0.9}]}, "deep", 0.9, "level, 1, 90%"),
+        ({"turns__0__held": "free", "turns__0__category": "tool call"}, "tools", 0.5, "1 of 2 answers call tools that"),
         # 2 tokens a forward at 1.1 + 3 * 0.1 forwards a round: 2.8 tokens, of which one is the target's own.
         ({"setup__cost": COST}, "draft model", 1.8, "below 1.8 accepted"),
     ],
@@ -57,6 +58,14 @@ def test_each_piece_names_the_figure_that_it_rests_on(parts, kind, figure, words
     if kind:
         assert found[0].figure == pytest.approx(figure)
         assert words in found[0].text
+
+
+def test_longer_drafts_are_no_advice_where_they_cost_or_were_cut() -> None:
+    depths = [{"drafted": 40, "accepted": 36, "rate": 0.9}]
+    dear = {**COST, "relative": {"8": 1.0, "16": 2.0}}
+
+    assert "deep" not in [each.kind for each in advise(changed(by_depth=depths, setup__cost=dear))]
+    assert advise(changed(by_depth=depths, setup__budget=4)) == []
 
 
 def test_a_report_without_turns_has_none() -> None:

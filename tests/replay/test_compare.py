@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentspec.errors import TraceError
-from agentspec.replay.compare import compare, read_report
+from agentspec.replay.compare import compare, differences, read_report
 
 FILE = Path(__file__).with_name("golden") / "report.json"
 
@@ -17,10 +17,18 @@ def test_it_says_which_is_better_by_how_much() -> None:
     second = first.model_copy(update={"total": first.total.model_copy(update={"tokens_per_forward": 2.5})})
 
     told, sides = compare(first, second)
-    assert told == "the second is better by 25.0%: 2.00 and 2.50 tokens a forward"
-    assert compare(second, first)[0] == "the first is better by 25.0%: 2.50 and 2.00 tokens a forward"
+    assert told == "the second is better, +25.0%: 2.00 and 2.50 tokens a forward"
+    assert compare(second, first)[0] == "the second is worse, -20.0%: 2.50 and 2.00 tokens a forward"
     assert compare(first, first)[0] == "the same: 2.00 and 2.00 tokens a forward"
     assert [(each.what, each.name, each.first, each.change) for each in sides][-1] == ("accepted", "suffix", 50, 1.0)
+
+
+def test_it_says_how_they_were_made_otherwise() -> None:
+    first = read_report(FILE)
+    second = first.model_copy(update={"setup": first.setup.model_copy(update={"history": True, "budget": 4})})
+
+    assert differences(first, first) == []
+    assert differences(first, second) == ["history: False and True", "budget: None and 4"]
 
 
 def test_reports_of_different_turns_are_refused_in_one_line() -> None:
