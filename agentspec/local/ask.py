@@ -177,9 +177,9 @@ class Asker:
             not isinstance(ask.prompt, str) and all(isinstance(each, Mapping) for each in ask.prompt)
         )
 
-    def spell(self, token: int) -> bytes:
-        """A token's text as bytes, not always whole characters; a control token's name."""
-        return self._vocabulary.spelled(token)
+    def spell(self, token: int, *, control: bool = True) -> bytes:
+        """A token's text as bytes, not always whole characters; a control token's name, or nothing if not `control`."""
+        return self._vocabulary.spelled(token) if control else self._vocabulary.text(token)
 
     def _guide(self, ask: Ask, tools: Sequence[Tool], *, opened: bool) -> Guide:
         """What the answer is held to: under tool choice "auto" and something beside tools, to calls or to that."""

@@ -162,9 +162,9 @@ class Engine:
         """How many tokens a prompt has for this model."""
         return len(self.tokens(prompt, tools))
 
-    def spell(self, token: int) -> bytes:
-        """A token's text as bytes, not always whole characters; a control token's name."""
-        return self._asker.spell(token)
+    def spell(self, token: int, *, control: bool = True) -> bytes:
+        """A token's text as bytes, not always whole characters; a control token's name, or nothing if not `control`."""
+        return self._asker.spell(token, control=control)
 
     def close(self) -> None:
         """End running requests with an error and free the memory. Closing twice is harmless."""

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from agentspec.chat.messages import read_messages
 from agentspec.config import SamplingParams
+from agentspec.errors import TraceError
 from agentspec.replay.turns import Turn
 
 if TYPE_CHECKING:
     from agentspec.local.ask import Options
 
 
+_TOLD = ("parallel_tool_calls", "regex", "lark", "json_whitespace", "prediction")
+"""Options that are asked again as a record tells them."""
+
 _REPLAYS_OWN = ("tool_choice", "caller", "speculate")
-"""Options that are decided here, whatever the record tells."""
+"""Options that are decided here, by what the record tells or otherwise."""
 
 
 def tool_choice(turn: Turn, wanted: str = "recorded") -> Options:
@@ -34,13 +37,19 @@ def asked_of(turn: Turn, choose: Callable[[Turn], Options] = tool_choice) -> Opt
     """The options of a turn's answer.
 
     Where there are tools and a schema and no tool choice is recorded, the answer is held to what it is: calls, or that.
+
+    Raises:
+        TraceError: The record tells something that nobody can ask.
     """
+    for name in turn.options:
+        if name not in (*_TOLD, *_REPLAYS_OWN):
+            raise TraceError(f"the recorded options have {name!r}; there are: {', '.join((*_TOLD, *_REPLAYS_OWN))}")
     tools: Options = {"tools": turn.tools, **choose(turn)} if turn.tools else {}
     held: Options = {} if turn.schema is None else {"json_schema": dict(turn.schema)}
     if "tool_choice" not in turn.options:
         tools, held = (tools, {}) if turn.called or not held else ({}, held)
-    unused = _REPLAYS_OWN if held else (*_REPLAYS_OWN, "json_whitespace")
-    told = {name: value for name, value in turn.options.items() if name not in unused}
+    used = [name for name in _TOLD if name in turn.options and (held or name != "json_whitespace")]
+    told = {name: turn.options[name] for name in used}
     return cast("Options", {**held, **tools, **told})
 
 
@@ -59,26 +68,9 @@ def params_of(turn: Turn, max_tokens: int | None, *, own: bool) -> SamplingParam
     if not own:
         words = [word for word in recorded.bad_words if isinstance(word, str)]
         recorded = replace(recorded, logit_bias={}, stop_token_ids=(), bad_words=words)
-    limits = [limit for limit in (max_tokens, recorded.max_tokens) if limit is not None]
-    return replace(recorded, max_tokens=min(limits, default=None), seed=recorded.seed or 0, n=1, logprobs=None)
-
-
-def own_ids(turn: Turn, spell: Callable[[int], bytes]) -> tuple[int, ...]:
-    """The recorded tokens, if there are any and they spell the recorded answer here; else none.
-
-    Args:
-        turn: Any.
-        spell: A token's text; raises IndexError for one that there isn't.
-    """
-    if turn.answer is None or not turn.tokens:
-        return ()
-    try:
-        text = b"".join(map(spell, turn.tokens)).decode(errors="replace")
-    except IndexError:
-        return ()
-    (answer,) = read_messages([turn.answer])
-    names = [call["function"]["name"] for call in answer.get("tool_calls", ())]
-    return turn.tokens if all(part in text for part in (answer["content"].strip(), *names)) else ()
+    limit = min((each for each in (max_tokens, recorded.max_tokens) if each is not None), default=None)
+    least = recorded.min_tokens if limit is None else min(recorded.min_tokens, limit)
+    return replace(recorded, max_tokens=limit, min_tokens=least, seed=recorded.seed or 0, n=1, logprobs=None)
 
 
 def caller_of(turn: Turn) -> str:
@@ -88,13 +80,13 @@ def caller_of(turn: Turn) -> str:
 
 def held_to(options: Options) -> str:
     """What an answer is held to, as reports call it: `wire.Held`."""
+    choice = options.get("tool_choice", "auto") if options.get("tools") else "none"
+    if choice not in ("auto", "none"):
+        return "required"  # any tool, or just one by its name
     for name, called in (("json_schema", "schema"), ("regex", "regex"), ("lark", "lark")):
         if name in options:
             return called
-    if not options.get("tools") or options.get("tool_choice") == "none":
-        return "free"
-    choice = options.get("tool_choice", "auto")
-    return choice if choice in ("auto", "required") else "required"  # or just one tool, by its name
+    return "auto" if choice == "auto" else "free"
 
 
 def reason(error: Exception) -> str:

@@ -26,10 +26,12 @@ class Ids:
     Attributes:
         answer: What the model wrote.
         prompt: What it read; empty: not recorded.
+        text: Of the answer, in the model's own markup; None: not recorded.
     """
 
     answer: tuple[int, ...]
     prompt: tuple[int, ...] = ()
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class Conversation:
             approximate=index in self.approximate,
             tokens=ids.answer,
             prompt=ids.prompt,
+            written=ids.text,
             model=self.setting.model,
             options=self.setting.options,
             params=self.setting.params,
@@ -207,4 +210,6 @@ class Transcript:
 
 
 def _ids_row(index: int, ids: Ids) -> dict[str, Any]:
-    return {"index": index, "answer": list(ids.answer)} | ({"prompt": list(ids.prompt)} if ids.prompt else {})
+    row: dict[str, Any] = {"index": index, "answer": list(ids.answer)}
+    row |= {"prompt": list(ids.prompt)} if ids.prompt else {}
+    return row | ({} if ids.text is None else {"text": ids.text})

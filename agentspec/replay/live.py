@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median, median_low
 from typing import Any, Literal, Protocol
@@ -15,9 +16,10 @@ from agentspec.figures import median_of, ratio
 from agentspec.local.ask import Options
 from agentspec.local.engine import Engine
 from agentspec.local.result import Result
-from agentspec.replay.asks import asked_of, caller_of, held_to, own_ids, params_of, tool_choice
+from agentspec.replay.asks import asked_of, caller_of, held_to, params_of, tool_choice
 from agentspec.replay.budgets import BudgetSwitch
 from agentspec.replay.each_turn import Done, each_turn, nobody
+from agentspec.replay.own_ids import own_ids
 from agentspec.replay.progress_file import ProgressFile
 from agentspec.replay.report import Report
 from agentspec.replay.turn_report import Fixed, TurnReport, taken_over
@@ -104,11 +106,11 @@ def replay(
 
     def answer(place: int, turn: Turn) -> TurnReport:
         options = asked_of(turn, choose)
-        found = kept.find(turn, held_to(options)) if kept else None
+        found = kept.find(turn, options) if kept else None
         if found is None:
             found = asker.answer(turn, place, options)
             if kept:
-                kept.append(found)
+                kept.append(found, turn, options)
         report.drafting_seconds += sum(record.propose_ms for record in found.rounds) / 1000
         return found
 
@@ -143,7 +145,9 @@ class _Asker:
         drafted: Options = {**options, "speculate": True, "caller": self.way.caller("prefill", 0, place)}
         prefill = self.engine.generate(turn.messages, SamplingParams(max_tokens=2), **drafted)
         modes = self.way.modes
-        params = params_of(turn, self.way.max_tokens, own=bool(own_ids(turn, self.engine.spell)))
+        spell = self.engine.spell
+        own = bool(own_ids(turn, spell, partial(spell, control=False)))
+        params = params_of(turn, self.way.max_tokens, own=own)
         found: dict[Mode, list[_Ran]] = {mode: [] for mode in modes}
         for run in range(self.way.runs):
             first = (place + run) % len(modes)

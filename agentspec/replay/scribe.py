@@ -19,12 +19,12 @@ from agentspec.grammar.base import Cursor, Guide
 from agentspec.grammar.spelling import Spelling
 from agentspec.grammar.vocabulary import Vocabulary
 from agentspec.local.ask import Ask, Asker, Options
-from agentspec.replay.asks import held_to, own_ids, params_of
+from agentspec.replay.asks import asked_of, held_to, params_of
 from agentspec.replay.oracle import Recorded
+from agentspec.replay.own_ids import own_ids
 from agentspec.replay.turns import Turn
 
 _LONGEST_TOKEN = 32  # bytes of a token that is tried in the place of one that may not stand there
-_FREE = "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Transcribed:
 
     Attributes:
         recorded: For the oracle.
-        held: What the answer is held to: "required", "auto", "schema", or "free".
+        held: What the answer is held to; see `wire.Held`.
         loosened: Whether that is nothing, though something was asked: the answer could not have been written so.
             (Calls behind a text, which are no more than "auto" where "required" was asked, are no such case.)
         own_ids: Whether the tokens are the recorded ones.
@@ -90,49 +90,52 @@ class Scribe:
         """
         if turn.answer is None:
             raise TraceError("no answer is recorded, so there is nothing to replay without a model")
-        own = own_ids(turn, self.vocabulary.spelled)
+        own = own_ids(turn, self.vocabulary.spelled, self.vocabulary.text)
         params = self._params(turn, own, max_tokens)
-        order = self._order(turn, {**options, "caller": caller}, params, own=bool(own))
+        order = self._order(turn, options, params, caller)
+        if own and turn.prompt and max(turn.prompt) < len(self.vocabulary) and options == asked_of(turn):
+            order = replace(order, prompt=list(turn.prompt))
         opened = self._chat.opened(order.prompt)
-        for held, guide in self._guides(options, order):
-            tokens = _walked(guide, own) if own else self._written(turn, guide, opened=opened, held=held)
+        fixed = options.get("json_whitespace") != "bounded"
+        for held, guide, loosened in self._guides(options, order):
+            plain = fixed and held == "schema"
+            tokens = _walked(guide, own) if own else self._written(turn, guide, opened=opened, plain=plain)
             if tokens:
                 recorded = Recorded(replace(order, guide=guide), tokens[: params.max_tokens])
-                return Transcribed(recorded, held, held == _FREE != held_to(options), bool(own))
-        raise TraceError("the recorded answer is empty")
+                return Transcribed(recorded, held, loosened, bool(own))
+        raise TraceError("the recorded answer is empty, or a call that was cut")
 
     def _params(self, turn: Turn, own: Sequence[int], most: int | None) -> SamplingParams:
         """So that the answer ends where it did: written from its text it has an end token, recorded ids may not."""
         if not own:
             return SamplingParams(max_tokens=most, seed=0)
-        if not turn.params and own[-1] not in self.vocabulary.eos:
+        if "max_tokens" not in turn.params and own[-1] not in self.vocabulary.eos:
             most = min(most or len(own), len(own))
         return params_of(turn, most, own=True)
 
-    def _order(self, turn: Turn, options: Options, params: SamplingParams, *, own: bool) -> Order:
-        (order,), _ = self._asker.read(Ask(turn.messages, params, options))
-        if own and turn.prompt and max(turn.prompt) < len(self.vocabulary):
-            return replace(order, prompt=list(turn.prompt))
+    def _order(self, turn: Turn, options: Options, params: SamplingParams, caller: str) -> Order:
+        (order,), _ = self._asker.read(Ask(turn.messages, params, {**options, "caller": caller}))
         return order
 
-    def _guides(self, options: Options, order: Order) -> Iterator[tuple[str, Guide]]:
+    def _guides(self, options: Options, order: Order) -> Iterator[tuple[str, Guide, bool]]:
         """From what was asked to nothing at all, each where the one before it does not allow the answer."""
-        yield held_to(options), order.guide
+        yield held_to(options), order.guide, False
         if held_to(options) == "required":
-            yield "auto", self._guide({**options, "tool_choice": "auto"})
-        if held_to(options) != _FREE:
-            yield _FREE, self._guide({})
+            looser: Options = {**options, "tool_choice": "auto"}
+            yield held_to(looser), self._guide(looser), False
+        if options:
+            yield "free", self._guide({}), True
 
     def _guide(self, options: Options) -> Guide:
         """What holds an answer to any prompt under these options."""
         (order,), _ = self._asker.read(Ask([{"role": "user", "content": ""}], SamplingParams(), options))
         return order.guide
 
-    def _written(self, turn: Turn, guide: Guide, *, opened: bool, held: str) -> tuple[int, ...]:
+    def _written(self, turn: Turn, guide: Guide, *, opened: bool, plain: bool) -> tuple[int, ...]:
         """The answer and its end in tokens that the guide allows; none if it allows no such answer."""
         cursor: Cursor | None = guide.start()
         tokens: list[int] = []
-        for part in self._parts(turn, opened=opened, held=held):
+        for part in self._parts(turn, opened=opened, plain=plain):
             assert cursor is not None, "a part is only gone on from where the one before it ended"
             spelled, cursor = self._spelled(cursor, part)
             if cursor is None:
@@ -141,7 +144,7 @@ class Scribe:
         end = next((token for token in self._ends if cursor and cursor.advance(token) is not None), None)
         return (*tokens, end) if tokens and end is not None else ()
 
-    def _parts(self, turn: Turn, *, opened: bool, held: str) -> Iterator[_Part]:
+    def _parts(self, turn: Turn, *, opened: bool, plain: bool) -> Iterator[_Part]:
         """The text that the model writes, from where the prompt stops."""
         (answer,) = read_messages([turn.answer or {}])
         form = self._chat.form
@@ -158,7 +161,7 @@ class Scribe:
         if form.frames and not calls:
             yield _Part(form.frames[0], marked=True)
         if content:
-            yield _Part(_plain_json(content) if held == "schema" else content)
+            yield _Part(_plain_json(content) if plain else content)
         if calls:
             if content and not content.endswith("\n"):
                 yield _Part("\n")

@@ -32,6 +32,7 @@ class Turn:
             were recorded as an object.
         tokens: Ids of the recorded answer, where they were recorded; the end token is among them if it was.
         prompt: Ids that the model read, where they were recorded.
+        written: All that the model wrote, in its own markup, as far as a stop text; None: not recorded.
         model: Who wrote the answer, as it was recorded; "": unknown.
         options: What was asked beside tools and schema, as far as the record tells; names of `local.ask.Options`.
         params: How the answer was sampled, likewise; names of `SamplingParams`.
@@ -52,6 +53,7 @@ class Turn:
     approximate: bool = False
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
+    written: str | None = None
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +62,8 @@ class Turn:
     def digest(self) -> str:
         """The same for the same turn, wherever it is read from: of what was asked and answered, without its text."""
         asked = [self.options, self.params] if self.options or self.params else []
-        text = json.dumps([self.messages, self.tools, self.answer, *asked], sort_keys=True, default=str)
+        held = [] if self.schema is None else [self.schema]
+        text = json.dumps([self.messages, self.tools, self.answer, *asked, *held], sort_keys=True, default=str)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 

@@ -43,5 +43,5 @@ def test_a_cost_that_was_measured_on_a_busy_machine_is_refused(tmp_path) -> None
     file = tmp_path / "cost.json"
     file.write_text('{"cost_ms": {"agentspec": {"1": 100, "2": 96, "4": 66}}}')
 
-    with pytest.raises(ConfigError, match="a forward of 4 tokens that costs 0.66 times one of a single token"):
+    with pytest.raises(ConfigError, match=r"a forward of 4 tokens that costs 0\.66 times one of a single token"):
         read_price(str(file))

@@ -10,7 +10,7 @@ from engine_doubles import ByteTokenizer
 from toy_vocabulary import EOS, TV
 
 from agentspec.errors import TraceError
-from agentspec.replay.asks import asked_of
+from agentspec.replay.asks import asked_of, held_to, params_of
 from agentspec.replay.scribe import Scribe, Transcribed
 from agentspec.replay.turns import Turn
 
@@ -78,6 +78,40 @@ def test_recorded_ids_end_where_they_did() -> None:
         (5, (".",), ()),
         (None, (), ()),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({"json_schema": SCHEMA}, "schema"),
+        ({"json_schema": SCHEMA, "tools": [TOOL], "tool_choice": "auto"}, "schema"),
+        ({"json_schema": SCHEMA, "tools": [TOOL], "tool_choice": "look"}, "required"),
+        ({"regex": "a", "tools": [TOOL], "tool_choice": "required"}, "required"),
+        ({"regex": "a", "tools": [TOOL], "tool_choice": "none"}, "regex"),
+        ({"lark": "a"}, "lark"),
+        ({"tools": [TOOL], "tool_choice": "none"}, "free"),
+    ],
+)
+def test_what_holds_an_answer_has_one_name(options, held) -> None:
+    assert held_to(options) == held
+
+
+def test_a_limit_lowers_the_least_too_and_what_nobody_can_ask_is_refused() -> None:
+    told = turn({"content": "a"}, params={"min_tokens": 300, "logit_bias": {"5": 1.0}}, options={"nonsense": 1})
+    found = params_of(told, 9, own=False)
+
+    assert (found.max_tokens, found.min_tokens, found.logit_bias) == (9, 9, {})
+    with pytest.raises(TraceError, match="the recorded options have 'nonsense'; there are: parallel_tool_calls"):
+        asked_of(told)
+
+
+def test_calls_that_nobody_asked_for_are_free_text() -> None:
+    found, written = transcribed(
+        turn({"tool_calls": [call('{"n": 1}')]}, tools=(TOOL,), options={"tool_choice": "none"})
+    )
+
+    assert (found.held, found.loosened) == ("free", True)
+    assert '{"n": 1}' in written
 
 
 def test_a_document_is_written_in_the_grammars_white_space_unless_it_breaks_its_schema() -> None:

@@ -3,8 +3,8 @@
 Source: this project (docs/replay.md); and what many datasets, fine-tuning files and harnesses write, LiveMCPBench among
 them. All keys but `messages` may be missing. `targets` are the indexes of the messages that a model wrote, by default
 every assistant message; `approximate` names those of them that are not to the character what the model wrote, `tokens`
-has the ids of some (`index`, `answer`, `prompt`), and `asked` tells the `options` and `params` of its answers, as a
-recording of our own does.
+has the ids of some (`index`, `answer`, `prompt`, and the answer's `text` in its model's markup), and `asked` tells the
+`options` and `params` of its answers, as a recording of our own does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from agentspec.errors import TraceError
 from agentspec.replay.conversations import ASKED, Conversation, Ids, Said, Setting
-from agentspec.replay.readers.base import Format, Record, ids_at, name_at, object_at, objects, rows
+from agentspec.replay.readers.base import Format, Record, ids_at, name_at, object_at, objects, rows, text_at
 from agentspec.replay.readers.messages import as_tools, openai_said, schema_of
 
 
@@ -37,6 +37,8 @@ def read(record: Record) -> Iterator[Conversation]:
         raise TraceError("trace_id is not a string")
     said = [openai_said(message) for message in messages]
     asked = object_at(row, "asked")
+    if unknown := asked.keys() - set(ASKED):
+        raise TraceError(f"asked has {min(unknown)!r}: it may have {' and '.join(ASKED)}")
     targets = _targets(row, messages)
     yield Conversation(
         file=record.file,
@@ -83,7 +85,8 @@ def _ids(row: Mapping[str, Any]) -> dict[int, Ids]:
         index = item.get("index")
         if type(index) is not int:
             raise TraceError(f"tokens[{place}].index is not an index")
-        found[index] = Ids(ids_at(item, "answer"), ids_at(item, "prompt"))
+        text = text_at(item, "text") if "text" in item else None
+        found[index] = Ids(ids_at(item, "answer"), ids_at(item, "prompt"), text)
     return found
 
 

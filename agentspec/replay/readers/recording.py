@@ -12,7 +12,7 @@ from typing import Any
 from agentspec.errors import TraceError
 from agentspec.replay.conversations import Conversation, Ids, Setting
 from agentspec.replay.readers import conversation
-from agentspec.replay.readers.base import Format, Record, ids_at, object_at, objects, rows
+from agentspec.replay.readers.base import Format, Record, ids_at, object_at, objects, rows, text_at
 
 NAME = "agentspec-recording"
 VERSION = 1
@@ -34,7 +34,8 @@ def read(record: Record) -> Iterator[Conversation]:
     answer: Mapping[str, Any] = next(iter(objects(row, "answers")), {})
     tokens, prompt = ids_at(answer, "tokens"), ids_at(object_at(row, "prompt"), "tokens")
     for found in conversation.read(record):
-        ids = {found.targets[0]: Ids(tokens, prompt)} if tokens else {}
+        text = text_at(answer, "text") if "text" in answer else None
+        ids = {found.targets[0]: Ids(tokens, prompt, text)} if tokens else {}
         yield replace(found, ids=ids, setting=_as_asked(found.setting, row, answer))
 
 
