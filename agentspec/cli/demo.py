@@ -108,9 +108,10 @@ class _Display:
             out.print(f"{label}: skipped, {found.reason}", markup=False)
             return
         same = "[green]identical[/]" if found.identical else "[bold red]NOT identical[/]"
+        cut = ", cut by the limit" if found.finish_reason == "length" else ""
         out.print(
             f"{label}: {found.tokens:>4} tokens, plain {found.plain_seconds:5.2f} s, agentspec {found.seconds:5.2f} s, "
-            f"[bold]{faster(found.speedup or 1)}[/], {same}"
+            f"[bold]{faster(found.speedup or 1)}[/], {same}{cut}"
         )
         if not self.live:
             out.print(Text(indent(harmless(self._answer).rstrip(), "  ")))
