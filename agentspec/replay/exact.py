@@ -17,13 +17,14 @@ from agentspec.draft import EMPTY, Draft
 from agentspec.engine.core import EngineCore
 from agentspec.engine.request import Event, Order
 from agentspec.errors import AgentSpecError, TraceError
-from agentspec.local.ask import Ask, Asker, Options
+from agentspec.local.ask import Ask, Asker, Options, Prompt
 from agentspec.models.base import TargetModel
 from agentspec.proposers.base import Context
 from agentspec.replay.asks import reason
 from agentspec.replay.files import read_records
-from agentspec.replay.readers.base import Record, ids_at, object_at, objects
+from agentspec.replay.readers.base import Record, ids_at, object_at, objects, text_at
 from agentspec.replay.readers.recording import NAME, VERSION
+from agentspec.replay.recorded_rounds import Answer, Round, answers_at
 from agentspec.replay.turns import Skipped
 from agentspec.verify import Outcome
 
@@ -107,15 +108,14 @@ class ExactEngine:
             TraceError: The line can't be run again.
             AgentSpecError: It asks what this model can't do.
         """
-        answers = objects(row, "answers")
-        orders = self._orders(row)
+        orders, answers = self._orders(row), answers_at(row, self._vocab_size)
         if len(answers) != len(orders):
             raise TraceError(f"{len(orders)} answers were asked for, and {len(answers)} are recorded")
         found = []
         for number, (order, answer) in enumerate(zip(orders, answers, strict=True)):
-            rounds, tokens = objects(answer, "rounds"), ids_at(answer, "tokens")
-            difference = self._difference(order, rounds, tokens)
-            found.append(Checked(str(row.get("trace_id") or ""), number, len(rounds), len(tokens), difference))
+            difference = self._difference(order, answer)
+            sizes = len(answer.rounds), len(answer.tokens)
+            found.append(Checked(str(row.get("trace_id") or ""), number, *sizes, difference))
         return found
 
     def _orders(self, row: Mapping[str, Any]) -> list[Order]:
@@ -125,17 +125,15 @@ class ExactEngine:
         prompt = ids_at(object_at(row, "prompt"), "tokens")
         if not prompt or max(prompt) >= self._vocab_size:
             raise TraceError("the prompt's tokens are not this model's: name the model that was recorded")
-        messages, targets = row.get("messages") or (), row.get("targets") or (0,)
-        asked = messages[: targets[0]] or object_at(row, "prompt").get("text") or list(prompt)
+        asked: Prompt = _messages(row) or text_at(object_at(row, "prompt"), "text") or prompt
         params = SamplingParams.of({**object_at(row, "params"), "logprobs": _LIKELIEST})
         ask = Ask(asked, params, _options(row))
         return [replace(order, prompt=list(prompt)) for order in self._asker.read(ask)[0]]
 
-    def _difference(
-        self, order: Order, rounds: Sequence[Mapping[str, Any]], recorded: Sequence[int]
-    ) -> Difference | None:
+    def _difference(self, order: Order, answer: Answer) -> Difference | None:
         events: list[Event] = []
-        self._drafts.follow(len(order.prompt), rounds)
+        recorded = answer.tokens
+        self._drafts.follow(len(order.prompt), answer.rounds)
         self._core.add(replace(order, listener=events.append))
         while not self._core.idle:
             self._core.step()
@@ -150,7 +148,7 @@ class ExactEngine:
         likely = told[place].top | {told[place].token: told[place].logprob} if place < len(told) else {}
         before, after = (each[place] if place < len(each) else None for each in (recorded, now))
         logprobs = (None if token is None else likely.get(token) for token in (before, after))
-        return Difference(place, _round(rounds, place), before, after, *logprobs)
+        return Difference(place, _round(answer.rounds, place), before, after, *logprobs)
 
 
 def check_recordings(
@@ -203,10 +201,21 @@ def _options(row: Mapping[str, Any]) -> Options:
     return options
 
 
-def _round(rounds: Sequence[Mapping[str, Any]], place: int) -> int:
+def _messages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Those that were answered; none where the prompt was no conversation."""
+    messages, targets = objects(row, "messages"), row.get("targets")
+    if not messages:
+        return []
+    target = targets[0] if isinstance(targets, list) and targets else None
+    if type(target) is not int or not 0 < target < len(messages):
+        raise TraceError("targets is no list with the index of the message that answers others")
+    return messages[:target]
+
+
+def _round(rounds: Sequence[Round], place: int) -> int:
     written = 0
     for number, each in enumerate(rounds, 1):
-        written += len(each["tokens"])
+        written += len(each.tokens)
         if place < written:
             return number
     return len(rounds)
@@ -220,14 +229,12 @@ class _Drafts:
     def __init__(self) -> None:
         self._known: dict[int, Draft] = {}
 
-    def follow(self, prompt_length: int, rounds: Sequence[Mapping[str, Any]]) -> None:
+    def follow(self, prompt_length: int, rounds: Sequence[Round]) -> None:
         """Guess these rounds' drafts from now on."""
         self._known, written = {}, prompt_length
         for each in rounds:
-            draft = object_at(each, "draft")
-            parts = (tuple(draft.get(name) or ()) for name in ("tokens", "parents", "scores", "sources"))
-            self._known[written] = Draft(*parts)
-            written += len(each["tokens"])
+            self._known[written] = each.draft
+            written += len(each.tokens)
 
     def propose(self, contexts: Sequence[Context]) -> Sequence[Draft]:
         """The draft at each place; none where no round began."""

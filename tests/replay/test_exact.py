@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from functools import reduce
+from math import inf
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from engine_doubles import byte_asker
 from toy_vocabulary import EOS, TV
 
 from agentspec import Engine, EngineConfig, SamplingParams
+from agentspec.draft import EMPTY
 from agentspec.errors import TraceError
 from agentspec.local.load import Placement, load_models
 from agentspec.replay.exact import Difference, ExactEngine, check_recordings
@@ -72,9 +77,10 @@ def test_the_first_difference_is_told_with_both_logits(tmp_path) -> None:
 
 
 def test_an_answer_that_ends_sooner_or_later_differs_too(tmp_path) -> None:
-    recorded = row(answers=[{"tokens": [*b"ab"], "rounds": []}], params={"max_tokens": 3, "seed": 3})
-    report, _ = checked(b"abcd", tmp_path, recorded)
-    assert report.first.difference == Difference(2, 0, None, ord("c"), None, pytest.approx(-0.0325, abs=1e-3))
+    (answer,) = row()["answers"]
+    sooner = {"tokens": [*b"abcd"], "rounds": answer["rounds"][:2]}
+    report, _ = checked(b"abcdc", tmp_path, row(answers=[sooner], params={"max_tokens": 5, "seed": 3}))
+    assert report.first.difference == Difference(4, 2, None, ord("c"), None, pytest.approx(-0.0325, abs=1e-3))
 
 
 def test_what_can_not_be_run_again_is_listed_with_its_reason(tmp_path) -> None:
@@ -89,6 +95,68 @@ def test_what_can_not_be_run_again_is_listed_with_its_reason(tmp_path) -> None:
         checked(b"abcd", tmp_path, {"x": 1})
 
 
+def broken(*path: Any, to: Any = None) -> dict[str, Any]:
+    """The line with another value at a place; None: without any."""
+    line = row()
+    *way, last = path
+    place = reduce(getitem, way, line)
+    if to is None:
+        del place[last]
+    else:
+        place[last] = to
+    return line
+
+
+SURE = {"scores": [0.5, 0.5], "sources": ["suffix", "suffix"]}
+ROUND = ("answers", 0, "rounds", 1)
+DRAFT = (*ROUND, "draft")
+NO_IDS = "is no list of this model's token ids"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (broken("answers"), "answers is missing or empty"),
+        (broken("answers", 0, "tokens"), "answers[0].tokens is missing or empty"),
+        (broken("answers", 0, "tokens", to=[]), "answers[0].tokens is missing or empty"),
+        (broken("answers", 0, "tokens", to=[9999]), f"answers[0].tokens {NO_IDS}"),
+        (broken("answers", 0, "tokens", to=[1]), "answers[0].tokens is other than what its rounds wrote"),
+        (broken("answers", 0, "rounds"), "answers[0].rounds is missing or empty"),
+        (broken("answers", 0, "rounds", to="x"), "answers[0].rounds is not a list"),
+        (broken(*ROUND, "tokens"), "answers[0].rounds[1].tokens is missing or empty"),
+        (broken(*ROUND, "tokens", to=["b"]), f"answers[0].rounds[1].tokens {NO_IDS}"),
+        (broken(*DRAFT), "answers[0].rounds[1].draft is no object"),
+        (broken(*DRAFT, "tokens", to=[98, 99, -1]), f"answers[0].rounds[1].draft.tokens {NO_IDS}"),
+        (broken(*DRAFT, "tokens", to=[98, 99, len(TV)]), f"answers[0].rounds[1].draft.tokens {NO_IDS}"),
+        (broken(*DRAFT, "tokens", to=["b", "c", "x"]), f"answers[0].rounds[1].draft.tokens {NO_IDS}"),
+        (broken(*DRAFT, "parents", to=5), "answers[0].rounds[1].draft.parents is no list of indexes"),
+        (broken(*DRAFT, "scores", to=["a"] * 3), "answers[0].rounds[1].draft.scores is no list of finite numbers"),
+        (broken(*DRAFT, "scores", to=[inf] * 3), "answers[0].rounds[1].draft.scores is no list of finite numbers"),
+        (broken(*DRAFT, "sources", to=[1, 2, 3]), "answers[0].rounds[1].draft.sources is no list of names"),
+        (
+            broken(*DRAFT, "parents", to=[-1, 2, 1]),
+            "answers[0].rounds[1].draft is no tree: a draft's parents must come before their children",
+        ),
+        (
+            broken(*DRAFT, to={"tokens": [98, 98], "parents": [-1, -1], **SURE}),
+            "answers[0].rounds[1].draft is no tree: siblings of a draft must hold distinct tokens",
+        ),
+        (
+            broken(*DRAFT, "scores", to=[0.5]),
+            "answers[0].rounds[1].draft is no tree: a draft's tokens, parents, scores and sources differ in length",
+        ),
+        (broken("targets", to="x"), "targets is no list with the index of the message that answers others"),
+        (broken("prompt", "text", to=7) | {"messages": []}, "text is not a string"),
+    ],
+)
+def test_a_broken_line_is_skipped_before_the_model_runs(tmp_path, line, reason) -> None:
+    report, model = checked(b"abcd", tmp_path, line, row())
+
+    assert [each.reason for each in report.skipped] == [reason]
+    assert [each.difference for each in report.checked] == [None]  # the next line is run all the same
+    assert model.forwards == 3
+
+
 @pytest.mark.real_model
 def test_what_the_server_records_of_a_real_model_comes_out_the_same(smollm2, tmp_path) -> None:
     config = EngineConfig(measure_cost=False)
@@ -99,7 +167,8 @@ def test_what_the_server_records_of_a_real_model_comes_out_the_same(smollm2, tmp
         result = engine.generate(messages, asked.params, rounds=True)
         running = Running(asked, prompt=engine.tokens(messages), results={0: result})
     lines = [row_of(running, redact=False) | {"format": "agentspec-recording", "version": 1} for _ in range(2)]
-    lines[1]["answers"][0] = {**lines[1]["answers"][0], "tokens": [*result.tokens[:5], 7, *result.tokens[6:]]}
+    tokens, undrafted = [*result.tokens[:5], 7, *result.tokens[6:]], {key: [] for key in asdict(EMPTY)}
+    lines[1]["answers"] = [{"tokens": tokens, "rounds": [{"draft": undrafted, "tokens": tokens}]}]
     file = tmp_path / "recording.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
 
