@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from agentspec.cli.console import err, new_table, out, print_json, print_skipped
-from agentspec.cli.options import Json, Strict, read_json, refuse_skipped
+from agentspec.cli.options import Json, Strict, read_json, refuse_skipped, refuse_source
 from agentspec.errors import ConfigError, TraceError
 from agentspec.replay.convert import Converted
 from agentspec.replay.convert import convert as convert_files
@@ -37,8 +37,7 @@ def convert(
     """Write traces of any format as conversations, one row of JSON a line."""
     if as_json and output is None:
         raise ConfigError("--json needs -o OUT: standard output has the conversations")
-    if output is not None and any(_same(output, trace) for trace in traces):
-        raise ConfigError(f"-o {output} is one of the files to convert: name another one")
+    refuse_source("-o", output, [*traces, tools], "convert")
     found_tools = as_tools(object_list(read_json(tools, "--tools"), "--tools")) if tools else ()
     if tools and not found_tools:
         raise ConfigError(f"--tools {tools} holds no function: give a JSON list of tools, or leave it out")
@@ -74,13 +73,6 @@ def _writer(output: Path | None) -> Iterator[Callable[[str], object]]:
         if whole:
             with suppress(OSError):
                 partial.unlink()
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def _print(found: Converted, files: int, console: Console) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +90,29 @@ def read_json(path: Path, option: str) -> Any:  # noqa: ANN401
         raise ConfigError(f"{option} {path} can't be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{option} {path} is not JSON: {error}") from error
+
+
+def refuse_source(option: str, path: Path | None, sources: Iterable[Path | str | None], to: str = "read") -> None:
+    """See that what is written is none of the files that are read, not by a link either, before anything is read.
+
+    Args:
+        option: What names the file to write.
+        path: That file; None: nothing is written.
+        sources: What is read; names that are no files, and None, are passed over.
+        to: What is done with them.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if path is not None and any(_same(path, Path(source)) for source in sources if source is not None):
+        raise ConfigError(f"{option} {path} is one of the files to {to}: name another one")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 def check_writable(html: Path | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agentspec.cli.console import err, print_json
-from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable, refuse_skipped
+from agentspec.cli.options import DraftModel, Json, Model, Strict, check_writable, refuse_skipped, refuse_source
 from agentspec.cli.replay_checks import COMPARE, EXACT, ORACLE, check_values, mode_of, read_category
 from agentspec.cli.replay_exact import run_exact
 from agentspec.cli.replay_options import (
@@ -110,7 +110,7 @@ def replay(
     counts = {"--turns": turns, "--each": each, "--max-tokens": max_tokens, "--runs": runs}
     check_values(counts, asked.budgets, tool_choice=tool_choice, mode=mode)
     categories = [read_category(name) for name in category or ()]
-    check_writable(html)
+    _check_written(asked, traces, html)
     recording = select(_read(traces, turns, strict=strict), categories=categories, each=each)
     report, spell = _project(recording, asked) if mode == ORACLE else _answer(recording, asked)
     if html is not None and report.turns:
@@ -123,6 +123,13 @@ def replay(
     if strict:
         refuse_skipped(report.skipped, len(report.skipped))
     return None
+
+
+def _check_written(asked: _Asked, traces: Sequence[Path], html: Path | None) -> None:
+    read = [*traces, asked.model, asked.draft, asked.tokenizer, asked.cost]
+    refuse_source("--resume", asked.resume, read)
+    refuse_source("--html", html, [*read, asked.resume])
+    check_writable(html)
 
 
 def _read(traces: Sequence[Path], turns: int | None, *, strict: bool) -> Recording:

@@ -58,13 +58,15 @@ def compare(first: ReplayReport, second: ReplayReport) -> tuple[str, list[Side]]
     """
     _check(first, second)
     sides = list(_sides(first, second))
-    by = next((side for side in sides if side.name == "all" and side.what == "speedup" and side.change), None)
-    by = by or next(side for side in sides if side.name == "all" and side.what == "tokens a forward")
-    change = by.change or 1.0
-    if abs(change - 1) < _SAME:
-        return f"the same: {by.first:.2f} and {by.second:.2f} {_unit(by)}", sides
-    word = "better" if change > 1 else "worse"
-    return f"the second is {word}, {change - 1:+.1%}: {by.first:.2f} and {by.second:.2f} {_unit(by)}", sides
+    by = Side("speedup", "all", first.total.speedup, second.total.speedup)
+    if by.change is None:
+        by = Side("tokens a forward", "all", first.total.tokens_per_forward, second.total.tokens_per_forward)
+    figures = f"{_figure(by.first)} and {_figure(by.second)} {_unit(by)}"
+    if by.change is None:
+        return f"which is better can't be told: {figures}", sides
+    if abs(by.change - 1) < _SAME:
+        return f"the same: {figures}", sides
+    return f"the second is {'better' if by.change > 1 else 'worse'}, {by.change - 1:+.1%}: {figures}", sides
 
 
 def differences(first: ReplayReport, second: ReplayReport) -> list[str]:
@@ -104,6 +106,10 @@ def _paired(
     for name in dict.fromkeys((*first, *second)):
         if first.get(name) is not None or second.get(name) is not None:
             yield Side(what, name.replace("_", " "), first.get(name), second.get(name))
+
+
+def _figure(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.2f}"
 
 
 def _unit(side: Side) -> str:

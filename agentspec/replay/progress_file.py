@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agentspec.draft import Draft
-from agentspec.errors import ConfigError
-from agentspec.replay.categories import Category
-from agentspec.replay.turn_report import Fixed, TurnReport
+from pydantic import TypeAdapter
+
+from agentspec.errors import ConfigError, TraceError
+from agentspec.own_file import append_line, open_own
+from agentspec.replay.formats import read_file
+from agentspec.replay.turn_report import TurnReport, taken_over
 from agentspec.replay.turns import Turn
-from agentspec.segments import Segment
-from agentspec.trace import Stats, StepRecord
+from agentspec.replay.wire import TurnRow
+from agentspec.trace import Stats
 
 _FORMAT = "agentspec-replay-progress"
+_REPORT = TypeAdapter(TurnReport)
 
 
 class ProgressFile:
@@ -24,77 +28,121 @@ class ProgressFile:
 
     Args:
         path: Made if it is not there.
-        setup: How turns are answered now; see `wire.Setup`.
+        setup: How turns are answered now, and with which fixed budgets too; see `wire.Setup`.
 
     Raises:
-        ConfigError: It can't be read or written, or what is in it was made otherwise.
+        ConfigError: It can't be read or written, or what is in it was made otherwise or is something else.
     """
 
     def __init__(self, path: Path, setup: Mapping[str, Any]) -> None:
         self._path = path
-        self._known: dict[tuple[str, int], TurnReport] = {}
-        head = {"format": _FORMAT, **setup}
+        self._known: dict[tuple[object, ...], list[TurnReport]] = {}
+        self._budgets = {*setup["budgets"]}
+        head = json.dumps({"format": _FORMAT, **setup})
         try:
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            if not lines:
-                path.write_text(f"{json.dumps(head)}\n", encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"--resume {path} can't be used: {error}") from error
-        if lines and _parsed(lines[0]) != json.loads(json.dumps(head)):
+            content = _content(path)
+            if head.encode().startswith(content):  # nothing yet, or the beginning of that line
+                path.write_bytes(b"")
+                append_line(path, head.encode())
+                return
+            first, *lines = content.split(b"\n")
+            self._check(first, head)
+            if _parsed(lines[-1] if lines else first) is None:  # nothing, or torn
+                with path.open("r+b") as file:
+                    file.truncate(len(content) - len(lines.pop()))
+        except OSError as error:
+            raise ConfigError(f"--resume {path} can't be used: {error.strerror}") from error
+        for number, line in enumerate(lines, 2):
+            if line.strip():
+                self._keep(number, line)
+
+    def find(self, turn: Turn, options: Mapping[str, Any]) -> TurnReport | None:
+        """What became of a turn that was asked the same, if it was answered already; each answer is found once."""
+        found = self._known.get((*_key(turn), _digest(turn, options)))
+        return replace(found.pop(0), **taken_over(turn)) if found else None
+
+    def append(self, report: TurnReport, turn: Turn, options: Mapping[str, Any]) -> None:
+        """Keep what became of a turn."""
+        row = {"asked": _digest(turn, options), **_row(report)}
+        append_line(self._path, json.dumps(row).encode())
+
+    def _check(self, first: bytes, head: str) -> None:
+        begun = _parsed(first)
+        if begun is None or begun.get("format") != _FORMAT:
+            raise ConfigError(f"--resume {self._path} is no progress file: {_what(self._path)}; name another file")
+        if begun != json.loads(head):
             raise ConfigError(
-                f"--resume {path} was begun with another model or machine, or other options: "
+                f"--resume {self._path} was begun with another model or machine, or other options: "
                 "name another file, or delete it"
             )
-        for line in lines[1:]:
-            row = _parsed(line)  # the last one may be torn
-            if row is not None:
-                turn = _read(row)
-                self._known[turn.digest, turn.number] = turn
-        if lines and _parsed(lines[-1]) is None:
-            path.write_text("".join(f"{line}\n" for line in lines if _parsed(line) is not None), encoding="utf-8")
 
-    def find(self, turn: Turn, held: str) -> TurnReport | None:
-        """What became of a turn, if it was answered already, held to the same."""
-        found = self._known.get((turn.digest, turn.number))
-        return found if found and found.held == held else None
-
-    def append(self, report: TurnReport) -> None:
-        """Keep what became of a turn."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(_row(report))}\n")
+    def _keep(self, number: int, line: bytes) -> None:
+        try:
+            asked, report = _read(line, self._budgets)
+        except (ValueError, LookupError, RecursionError) as error:
+            raise ConfigError(
+                f"--resume {self._path}:{number}: the line holds no turn that was answered: "
+                "delete that line or name another file"
+            ) from error
+        self._known.setdefault((*_key(report), asked), []).append(report)
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _content(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes it
+        raise ConfigError(f"--resume {path} is no file: name another one")
+    with open_own(path) as file:
+        file.seek(0)
+        return file.read()
+
+
+def _what(path: Path) -> str:
+    """What another file is."""
+    try:
+        format_ = next((name for name, _ in read_file(str(path)) if name), "")
+    except TraceError:
+        format_ = ""
+    return f"it is a trace, of the format {format_}" if format_ else "its first line is not one's"
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
+def _key(turn: Turn | TurnReport) -> tuple[object, ...]:
+    """Which turn it is: another conversation's may have the same messages."""
+    return turn.digest, turn.number, turn.trace_id, turn.index
+
+
+def _digest(turn: Turn, options: Mapping[str, Any]) -> str:
+    """Of all that is asked beside the turn's own digest: the recorded answer's ids decide whether others are used."""
+    text = json.dumps([options, turn.tokens, turn.written], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _row(report: TurnReport) -> dict[str, Any]:
-    kept = {each.name: getattr(report, each.name) for each in fields(report)}
-    rounds = [asdict(record) for record in report.rounds]
-    fixed = {size: asdict(found) for size, found in report.fixed.items()}
-    return {**kept, "rounds": rounds, "fixed": fixed, "stats": report.stats.to_dict()}
+    row: dict[str, Any] = _REPORT.dump_python(report, mode="json")
+    return row
 
 
-def _read(row: dict[str, Any]) -> TurnReport:
-    """A turn's report from its line; the sums are made of its rounds again."""
-    rounds = [_record(each) for each in row["rounds"]]
-    stats = Stats(prefill_tokens=row["stats"]["prefill_tokens"])
-    stats.drafted.update(dict.fromkeys(row["stats"]["drafted"], 0))  # sources that were asked and never guessed
-    stats.accepted.update(dict.fromkeys(row["stats"]["accepted"], 0))
-    for record in rounds:
-        stats.add(record)
-    fixed = {int(size): Fixed(**found) for size, found in row["fixed"].items()}
-    return TurnReport(
-        **{**row, "category": Category(row["category"]), "rounds": rounds, "stats": stats, "fixed": fixed}
-    )
+def _read(line: bytes, budgets: set[int]) -> tuple[str, TurnReport]:
+    """The digest of what was asked and the turn's report.
 
-
-def _record(row: dict[str, Any]) -> StepRecord:
-    draft = Draft(*(tuple(row["draft"][name]) for name in ("tokens", "parents", "scores", "sources")))
-    segments = tuple(map(Segment, row["segments"]))
-    parts = {"segment": Segment(row["segment"]), "draft": draft, "segments": segments}
-    return StepRecord(**{**row, **parts, "path": tuple(row["path"]), "tokens": tuple(row["tokens"])})
+    Raises:
+        ValueError, LookupError: It is none that we wrote.
+    """
+    row = json.loads(line)
+    report = _REPORT.validate_json(line, strict=True)
+    asked, counted = row.pop("asked"), Stats()
+    if not isinstance(asked, str) or _row(report) != row or {*report.fixed} != budgets:
+        raise ValueError("a part is missing, or there is one too many")
+    for record in report.rounds:
+        counted.add(record)
+    sums = ("forwards", "tokens", "drafted", "accepted", "segments")
+    if any(getattr(report.stats, name) != getattr(counted, name) for name in sums):
+        raise ValueError("the sums are not those of the rounds")
+    TurnRow.model_validate(report.wire)
+    return asked, report

@@ -161,6 +161,28 @@ def test_bad_options_are_one_line_before_a_model_is_loaded(shell, echo, trace, a
     assert echo == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["--html", "{link}"], "--html {link}"),
+        (["--resume", "{link}"], "--resume {link}"),
+        (["--resume", "new", "--html", "./new"], "--html new"),
+        (["--model", "m", "--html", "m"], "--html m"),
+        (["--oracle", "--cost", "{cost}", "--html", "{cost}"], "--html {cost}"),
+    ],
+)
+def test_what_is_read_is_not_written_over(shell, echo, trace, tmp_path, monkeypatch, arguments, option):
+    monkeypatch.chdir(tmp_path)
+    files = {"link": str(tmp_path / "link"), "cost": str(tmp_path / "cost.json")}
+    Path(files["link"]).symlink_to(trace)
+    Path(files["cost"]).write_text("{}")
+    before = Path(trace).read_text()
+
+    told = f"error: {option.format(**files)} is one of the files to read: name another one\n"
+    assert shell("replay", *(each.format(**files) for each in arguments), trace) == (2, "", told)
+    assert (Path(trace).read_text(), Path(files["cost"]).read_text(), echo) == (before, "{}", [])
+
+
 def test_repeats_are_told_apart(shell, echo, tmp_path):
     file = tmp_path / "twice.jsonl"
     file.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW)}\n")

@@ -23,6 +23,16 @@ def test_it_says_which_is_better_by_how_much() -> None:
     assert [(each.what, each.name, each.first, each.change) for each in sides][-1] == ("accepted", "suffix", 50, 1.0)
 
 
+def test_a_report_without_a_figure_is_told_in_one_line() -> None:
+    first = read_report(FILE)
+    second = first.model_copy(update={"total": first.total.model_copy(update={"tokens_per_forward": None})})
+    empty = {"by_category": {}, "total": second.total, "turns": []}
+
+    assert compare(first, second)[0] == "which is better can't be told: 2.00 and - tokens a forward"
+    both = first.model_copy(update=empty)
+    assert compare(both, both)[0] == "which is better can't be told: - and - tokens a forward"
+
+
 def test_it_says_how_they_were_made_otherwise() -> None:
     first = read_report(FILE)
     second = first.model_copy(update={"setup": first.setup.model_copy(update={"history": True, "budget": 4})})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from engine_doubles import echo_engine
 
 from agentspec.errors import ConfigError
+from agentspec.replay.asks import tool_choice
 from agentspec.replay.live import Way, replay
 from agentspec.replay.traces import read_traces
 
@@ -17,7 +19,7 @@ ROWS = [
 ]
 
 
-def answered(tmp_path, rows, **way):
+def answered(tmp_path, rows, choice="recorded", **way):
     """The report of these rows, and how many turns were not read from the file."""
     trace = tmp_path / "trace.jsonl"
     trace.write_text("\n".join(map(json.dumps, rows)))
@@ -27,7 +29,8 @@ def answered(tmp_path, rows, **way):
             engine,
             read_traces([trace]),
             Way(**{"max_tokens": 8, "resume": tmp_path / "progress.jsonl", **way}),
-            watch=lambda turn, speculate, text, tokens: asked.append(turn.digest),
+            choose=lambda turn: tool_choice(turn, choice),
+            watch=lambda turn, speculate, text, tokens: asked.append(turn.trace_id),
         )
     return report, len(set(asked))
 
@@ -58,3 +61,79 @@ def test_what_was_begun_otherwise_is_not_gone_on_with(tmp_path) -> None:
 
     with pytest.raises(ConfigError, match="was begun with another model or machine, or other options: name another"):
         answered(tmp_path, ROWS, max_tokens=9)
+
+
+def test_turns_of_another_ask_are_asked(tmp_path) -> None:
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    rows = [{**row, "tools": tools} for row in ROWS]
+    assert answered(tmp_path, rows, "auto")[1] == 2
+
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"const": [1]}}}
+    free = [{**row, "response_format": schema} for row in ROWS]
+    assert [answered(tmp_path, rows, "auto")[1], answered(tmp_path, rows, "required")[1]] == [0, 2]
+    assert [answered(tmp_path, free)[1], answered(tmp_path, free)[1]] == [2, 0]
+
+
+def test_equal_conversations_keep_their_own_answers(tmp_path) -> None:
+    rows = [ROWS[0], {**ROWS[0], "trace_id": "twin"}, ROWS[0]]  # the last one has the first one's name too
+    first, _ = answered(tmp_path, rows, budgets=[4])
+    again, asked = answered(tmp_path, rows, budgets=[4])
+
+    assert asked == 0
+    assert [turn.trace_id for turn in again.turns] == ["cat ", "twin", "cat "]
+    assert [replace(turn, rounds=tuple(turn.rounds)) for turn in again.turns] == first.turns  # to the last digit
+
+
+def broken(line: str, name: str) -> str:
+    row = json.loads(line)
+    changes = {
+        "torn": lambda: line[:-9],
+        "other": lambda: "7",
+        "missing": lambda: json.dumps({key: value for key, value in row.items() if key != "stats"}),
+        "category": lambda: json.dumps({**row, "category": "poem"}),
+        "rounds": lambda: json.dumps({**row, "rounds": row["rounds"][1:]}),
+        "type": lambda: json.dumps({**row, "seconds": "0.1"}),
+        "range": lambda: json.dumps({**row, "seconds": -1.0}),
+        "asked": lambda: json.dumps({**row, "asked": None}),
+    }
+    return changes[name]()
+
+
+@pytest.mark.parametrize("name", ["torn", "other", "missing", "category", "rounds", "type", "range", "asked"])
+def test_a_broken_line_is_told_by_its_number(tmp_path, name: str) -> None:
+    answered(tmp_path, ROWS)
+    file = tmp_path / "progress.jsonl"
+    head, first, second = file.read_text().splitlines()
+    file.write_text("\n".join([head, broken(first, name), second, ""]))
+
+    with pytest.raises(ConfigError) as told:
+        answered(tmp_path, ROWS)
+    assert str(told.value) == (
+        f"--resume {file}:2: the line holds no turn that was answered: delete that line or name another file"
+    )
+
+
+def test_a_whole_last_line_without_its_end_is_kept_and_the_next_one_stands_below(tmp_path) -> None:
+    answered(tmp_path, ROWS[:1])
+    file = tmp_path / "progress.jsonl"
+    file.write_text(file.read_text().rstrip())
+
+    assert answered(tmp_path, ROWS)[1] == 1
+    assert answered(tmp_path, ROWS)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (json.dumps(ROWS[0]), "it is a trace, of the format conversation"),
+        ("# Notes\n", "its first line is not one's"),
+    ],
+)
+def test_another_file_is_told_for_what_it_is_and_left_alone(tmp_path, text: str, what: str) -> None:
+    file = tmp_path / "progress.jsonl"
+    file.write_text(text)
+
+    with pytest.raises(ConfigError) as told:
+        answered(tmp_path, ROWS)
+    assert str(told.value) == f"--resume {file} is no progress file: {what}; name another file"
+    assert file.read_text() == text
