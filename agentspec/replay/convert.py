@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -107,12 +107,27 @@ def convert(files: Iterable[str], write: Callable[[str], object], *, tools: Sequ
             if tools and not item.setting.tools:
                 item = replace(item, setting=replace(item.setting, tools=tuple(tools)))
             _count(found, name, item)
-            write(_line(item.row))
+            write(f"{json_line(item.row)}\n")
         elif isinstance(item, Turn):
             found.skip(Skipped(item.file, item.line, "no answer is recorded: agentspec replay reads it as it is"))
         else:
             found.skip(item)
     return found
+
+
+def json_line(row: Mapping[str, Any], **how: Any) -> str:  # noqa: ANN401
+    """A row of a trace file, without its end.
+
+    Args:
+        row: Any; half of a character that was cut in two is text, but not UTF-8: its row is written in ASCII.
+        how: What `json.dumps` takes.
+    """
+    line = json.dumps(row, ensure_ascii=False, **how)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        line = json.dumps(row, **how)
+    return line
 
 
 def _count(found: Converted, name: str, conversation: Conversation) -> None:
@@ -123,12 +138,3 @@ def _count(found: Converted, name: str, conversation: Conversation) -> None:
             counts.add(each)
         else:
             found.skip(each)
-
-
-def _line(row: dict[str, Any]) -> str:
-    line = json.dumps(row, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # half of a character that was cut in two is text, but not UTF-8
-        line = json.dumps(row)
-    return f"{line}\n"

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_doubles import scripted_engine
@@ -91,6 +92,69 @@ def test_what_else_was_asked_is_kept_for_the_replay(tmp_path: Path) -> None:
     assert asked_of(ours) == {"regex": "x{2}", "prediction": "xx"}
     assert ours.params == {"max_tokens": 9, "stop": ["y"]}
     assert (theirs.options, theirs.params) == ({"tool_choice": "weather", "parallel_tool_calls": False}, {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({"max_completion_tokens": 7, "stop_sequences": ["a"]}, {"max_tokens": 7, "stop": ["a"]}),
+        ({"num_predict": 7}, {"max_tokens": 7}),
+        ({"options": {"num_predict": 7, "stop": ["a"]}}, {"max_tokens": 7, "stop": ["a"]}),
+        ({"num_predict": -1}, {}),
+        ({"max_tokens": 7, "stop_sequences": [1]}, {"max_tokens": 7}),
+    ],
+)
+def test_where_an_answer_had_to_end_has_many_names(tmp_path: Path, asked: dict[str, Any], kept: dict[str, Any]) -> None:
+    model = FakeMessagesListChatModel(responses=[AIMessage("ok")])
+    model.bind(**asked).invoke("hi", {"callbacks": [record(tmp_path / "trace.jsonl")]})
+    assert read_traces([tmp_path / "trace.jsonl"]).turns[0].params == kept
+
+
+def test_a_calls_own_stop_comes_before_the_models(tmp_path: Path) -> None:
+    model = FakeMessagesListChatModel(responses=[AIMessage("ok")]).bind(stop_sequences=["model's"])
+    metadata = {"ls_stop": ["call's"], "ls_max_tokens": 5, "max_tokens": 3}  # the last is the user's own
+    model.invoke("hi", {"callbacks": [record(tmp_path / "trace.jsonl")], "metadata": metadata})
+    assert read_traces([tmp_path / "trace.jsonl"]).turns[0].params == {"max_tokens": 5, "stop": ["call's"]}
+
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "warning"),
+    [
+        ({"prediction": 5}, 'prediction is not recorded: prediction must be a text, or {"type": "content", "cont'),
+        ({"stop": [1]}, "stop is not recorded: stop must hold non-empty strings"),
+        ({"tools": [weather, {"type": "web_search"}]}, "a tool of this form is not recorded: {'type': 'web_search'}"),
+        ({"tools": [weather, SEARCH]}, "a tool of this form is not recorded: {'type': 'web_search_20250305'"),
+        ({"tool_choice": {"type": "tool"}}, "tool_choice is not recorded: tool_choice must be auto, any, required"),
+        ({"tool_choice": {"function": None}}, "tool_choice of this form is not recorded"),
+        ({"response_format": str}, "a response format of this form is not recorded: <class 'str'>"),
+        ({"tools": 5}, "tools of this form are not recorded: 5"),
+        ({"regex": 5}, "regex of this form is not recorded: 5"),
+    ],
+)
+def test_what_can_not_be_recorded_is_warned_about_once_and_costs_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: dict[str, Any], warning: str
+) -> None:
+    whole = {"tools": [weather], "tool_choice": "any", "max_tokens": 9} | asked
+    model = FakeMessagesListChatModel(responses=[AIMessage("ok")]).bind(**whole)
+    callbacks = {"callbacks": [record(tmp_path / "trace.jsonl")]}
+    with caplog.at_level(logging.WARNING):
+        model.invoke("hi", callbacks)
+        model.invoke("hi", callbacks)
+    assert [each.message.startswith(warning) for each in caplog.records] == [True], caplog.text
+    recording = read_traces([tmp_path / "trace.jsonl"])
+    turn = recording.turns[1]
+    assert (turn.answer, turn.params) == ({"role": "assistant", "content": "ok"}, {"max_tokens": 9})
+    assert [tool["function"]["name"] for tool in turn.tools] == ([] if asked.get("tools") == 5 else ["weather"])
+    assert turn.options == ({} if asked.get("tools") == 5 or "tool_choice" in asked else {"tool_choice": "required"})
+
+
+def test_half_a_character_is_recorded_as_it_is(tmp_path: Path) -> None:
+    model = FakeMessagesListChatModel(responses=[AIMessage("\ud83d")])
+    model.invoke("hi", {"callbacks": [record(tmp_path / "trace.jsonl")]})
+    assert read_traces([tmp_path / "trace.jsonl"]).turns[0].answer == {"role": "assistant", "content": "\ud83d"}
 
 
 def test_a_streamed_and_structured_answer_is_recorded_whole(tmp_path: Path) -> None:
