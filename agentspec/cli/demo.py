@@ -108,13 +108,13 @@ class _Display:
             out.print(f"{label}: skipped, {found.reason}", markup=False)
             return
         same = "[green]identical[/]" if found.identical else "[bold red]NOT identical[/]"
-        cut = ", cut by the limit" if found.finish_reason == "length" else ""
         out.print(
             f"{label}: {found.tokens:>4} tokens, plain {found.plain_seconds:5.2f} s, agentspec {found.seconds:5.2f} s, "
-            f"[bold]{faster(found.speedup or 1)}[/], {same}{cut}"
+            f"[bold]{faster(found.speedup or 1)}[/], {same}"
         )
         if not self.live:
-            out.print(Text(indent(harmless(self._answer).rstrip(), "  ")))
+            cut = " [cut by the limit]" if found.finish_reason == "length" else ""
+            out.print(Text(indent(harmless(self._answer).rstrip() + cut, "  ")))
 
     def _bars(self, turn: Turn) -> Table:
         table = Table.grid(padding=(0, 2))
