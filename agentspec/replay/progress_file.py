@@ -36,7 +36,7 @@ class ProgressFile:
 
     def __init__(self, path: Path, setup: Mapping[str, Any]) -> None:
         self._path = path
-        self._known: dict[tuple[object, ...], list[TurnReport]] = {}
+        self._known: dict[tuple[object, ...], TurnReport] = {}
         self._budgets = {*setup["budgets"]}
         head = json.dumps({"format": _FORMAT, **setup})
         try:
@@ -57,9 +57,9 @@ class ProgressFile:
                 self._keep(number, line)
 
     def find(self, turn: Turn, options: Mapping[str, Any]) -> TurnReport | None:
-        """What became of a turn that was asked the same, if it was answered already; each answer is found once."""
+        """What became of a turn that was asked the same, if it was answered already."""
         found = self._known.get((*_key(turn), _digest(turn, options)))
-        return replace(found.pop(0), **taken_over(turn)) if found else None
+        return replace(found, **taken_over(turn)) if found else None
 
     def append(self, report: TurnReport, turn: Turn, options: Mapping[str, Any]) -> None:
         """Keep what became of a turn."""
@@ -84,7 +84,7 @@ class ProgressFile:
                 f"--resume {self._path}:{number}: the line holds no turn that was answered: "
                 "delete that line or name another file"
             ) from error
-        self._known.setdefault((*_key(report), asked), []).append(report)
+        self._known[(*_key(report), asked)] = report
 
 
 def _content(path: Path) -> bytes:

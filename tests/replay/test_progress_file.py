@@ -12,6 +12,7 @@ from agentspec.errors import ConfigError
 from agentspec.replay.asks import tool_choice
 from agentspec.replay.live import Way, replay
 from agentspec.replay.traces import read_traces
+from agentspec.replay.turns import Turn
 
 ROWS = [
     {"trace_id": name, "messages": [{"role": "user", "content": name * 4}, {"role": "assistant", "content": "x"}]}
@@ -68,20 +69,26 @@ def test_turns_of_another_ask_are_asked(tmp_path) -> None:
     rows = [{**row, "tools": tools} for row in ROWS]
     assert answered(tmp_path, rows, "auto")[1] == 2
 
-    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"const": [1]}}}
-    free = [{**row, "response_format": schema} for row in ROWS]
     assert [answered(tmp_path, rows, "auto")[1], answered(tmp_path, rows, "required")[1]] == [0, 2]
-    assert [answered(tmp_path, free)[1], answered(tmp_path, free)[1]] == [2, 0]
+
+
+def test_another_schema_is_another_turn() -> None:
+    turn = Turn("t", 1, ({"role": "user", "content": "a"},), (), "f", 1, called=False)
+
+    assert turn.digest == "339239819ee70936"  # as ever: reports of two versions can be compared
+    assert len({replace(turn, schema=schema).digest for schema in (None, {}, {"const": 1}, {"const": 2})}) == 4
 
 
 def test_equal_conversations_keep_their_own_answers(tmp_path) -> None:
-    rows = [ROWS[0], {**ROWS[0], "trace_id": "twin"}, ROWS[0]]  # the last one has the first one's name too
+    rows = [ROWS[0], {**ROWS[0], "trace_id": "twin"}]
     first, _ = answered(tmp_path, rows, budgets=[4])
-    again, asked = answered(tmp_path, rows, budgets=[4])
+    again, asked = answered(tmp_path, rows[::-1], budgets=[4])
 
     assert asked == 0
-    assert [turn.trace_id for turn in again.turns] == ["cat ", "twin", "cat "]
-    assert [replace(turn, rounds=tuple(turn.rounds)) for turn in again.turns] == first.turns  # to the last digit
+    assert [(turn.trace_id, turn.repeat) for turn in again.turns] == [("twin", False), ("cat ", True)]
+    assert [turn.seconds for turn in again.turns] == [turn.seconds for turn in first.turns[::-1]]
+    assert again.turns[1].stats == first.turns[0].stats  # to the last digit
+    assert again.turns[1].fixed == first.turns[0].fixed
 
 
 def broken(line: str, name: str) -> str:
@@ -89,10 +96,10 @@ def broken(line: str, name: str) -> str:
     changes = {
         "torn": lambda: line[:-9],
         "other": lambda: "7",
-        "missing": lambda: json.dumps({key: value for key, value in row.items() if key != "stats"}),
+        "missing": lambda: json.dumps({key: value for key, value in row.items() if key != "joules"}),
         "category": lambda: json.dumps({**row, "category": "poem"}),
         "rounds": lambda: json.dumps({**row, "rounds": row["rounds"][1:]}),
-        "type": lambda: json.dumps({**row, "seconds": "0.1"}),
+        "type": lambda: json.dumps({**row, "identical": 1}),
         "range": lambda: json.dumps({**row, "seconds": -1.0}),
         "asked": lambda: json.dumps({**row, "asked": None}),
     }
