@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 
 from agentspec.segment_reader import FENCE, LONGEST_NAME, TAIL, Reader, as_bytes
 from agentspec.segments import CallMarks, Mode, Place, Segment
@@ -15,7 +16,7 @@ CODE_NAMES = frozenset(
 """Arguments that hold code or a diff, by their names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Segmenter:
     """Knows by which texts one model's answers are divided.
 
@@ -41,6 +42,18 @@ class Segmenter:
     def start(self, *, reasoning: bool = False) -> Place:
         """The place before the first token; `reasoning` where the prompt has opened the thoughts already."""
         return Place("reasoning" if reasoning else self.begins)
+
+    @cached_property
+    def turning(self) -> Mapping[Mode, frozenset[str]]:
+        """The characters after which a run of a mode may be over, for the modes that run."""
+        value = self.calls.raw_value or ("", "", "")
+        markers: dict[Mode, tuple[str, ...]] = {
+            "prose": (*self.calls.opens, *self.frames, self.reasoning[0], FENCE),
+            "reasoning": (self.reasoning[1],),
+            "code": (FENCE,),
+            "raw": (value[2],),
+        }
+        return {mode: frozenset(as_bytes(each)[-1] for each in ends if each) for mode, ends in markers.items()}
 
     @property
     def begins(self) -> Mode:
@@ -100,20 +113,5 @@ def _runs_on(rules: Segmenter, place: Place, characters: str) -> bool:
     """Whether the characters are just more of the same, so that they need not be read one by one."""
     if place.string:
         return not place.escaped and place.string not in characters and "\\" not in characters
-    return place.mode in _RUNNING and not any(each in characters for each in _turning(rules)[place.mode])
-
-
-_RUNNING: tuple[Mode, ...] = ("prose", "reasoning", "code", "raw")
-
-
-@lru_cache(maxsize=64)
-def _turning(rules: Segmenter) -> dict[Mode, frozenset[str]]:
-    """The characters after which a run of a mode may be over."""
-    value = rules.calls.raw_value or ("", "", "")
-    markers: dict[Mode, tuple[str, ...]] = {
-        "prose": (*rules.calls.opens, *rules.frames, rules.reasoning[0], FENCE),
-        "reasoning": (rules.reasoning[1],),
-        "code": (FENCE,),
-        "raw": (value[2],),
-    }
-    return {mode: frozenset(as_bytes(each)[-1] for each in ends if each) for mode, ends in markers.items()}
+    turning = rules.turning.get(place.mode)
+    return turning is not None and turning.isdisjoint(characters)
