@@ -22,6 +22,7 @@ from agentspec.cli.options import (
     Tools,
     answer_options,
     check_writable,
+    refuse_source,
 )
 from agentspec.config import SamplingParams
 from agentspec.errors import ConfigError, PromptError, check_text
@@ -70,6 +71,7 @@ def explain(
     asked = _asked(prompt, turn)
     options = _options(asked, answer_options(tools, tool_choice if tools else None, schema), tool_choice)
     options["rounds"] = True
+    refuse_source("--html", html, [prompt, tools, schema, model, draft])
     check_writable(html)
     check_models(model, draft)
     from agentspec.local.engine import Engine

@@ -113,6 +113,8 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:  # one is not there yet
         return os.path.realpath(one) == os.path.realpath(other)
+    except ValueError:  # a text that is no path
+        return False
 
 
 def check_writable(html: Path | None) -> None:

@@ -99,6 +99,14 @@ def test_a_file_is_a_text_messages_or_recorded_rows(shell, echo, tmp_path, name,
     ]
 
 
+def test_a_page_is_not_written_over_what_is_read(shell, echo, tmp_path):
+    file = tmp_path / "question.txt"
+    file.write_text("what?")
+
+    assert shell("explain", str(file), "--html", str(file))[2].startswith(f"error: --html {file} is one of the files")
+    assert file.read_text() == "what?"
+
+
 def test_a_page_is_written_beside(shell, echo, tmp_path):
     code, _, trouble = shell("explain", "--html", str(tmp_path / "page.html"), CAT)
 
