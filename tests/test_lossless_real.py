@@ -154,8 +154,8 @@ def test_drafts_change_nothing_in_any_tool_format(loaded: Loaded, form: str) -> 
 
 def test_processors_and_a_stop_string_on_a_real_model(engine: Engine) -> None:
     for params in (
-        SamplingParams(max_tokens=40, repetition_penalty=1.2, frequency_penalty=0.3),
-        SamplingParams(max_tokens=40, temperature=0.8, top_p=0.9, min_p=0.02, seed=5, stop=["the", "\n\n"]),
+        SamplingParams(max_tokens=28, repetition_penalty=1.2, frequency_penalty=0.3),
+        SamplingParams(max_tokens=28, temperature=0.8, top_p=0.9, min_p=0.02, seed=5, stop=["the", "\n\n"]),
     ):
         plain, drafted = (ask(engine, 7, params, speculate=speculate) for speculate in (False, True))
         assert essence(drafted) == essence(plain)

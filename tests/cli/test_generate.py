@@ -113,10 +113,3 @@ def test_p15_what_cannot_be_enforced_is_one_line_and_no_answer(shell, echo, tmp_
 
     assert (code, shown, trouble.count("\n")) == (2, "", 1)
     assert words.replace(" $", " $" if option == "--schema" else " $.properties.x") in trouble
-
-
-@pytest.mark.real_model
-def test_a_real_model_answers(cli, smollm2):
-    done = cli("generate", "--model", str(smollm2), "--max-tokens", "8", "--json", "Say hello.")
-
-    assert (done.returncode, json.loads(done.stdout)["usage"]["completion_tokens"]) == (0, 8)

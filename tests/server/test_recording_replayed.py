@@ -45,14 +45,14 @@ REQUESTS = [
             "parallel_tool_calls": False,
         },
     ),
-    (CHAT, {"messages": ask("Count."), "max_tokens": 20, "temperature": 0.8, "seed": 3}),
-    (CHAT, {"messages": ask("List ten fruits."), "max_tokens": 24, "stop": ["2."]}),
-    (CHAT, {"messages": ask("Mend it."), "prediction": {"type": "content", "content": FILE}, "max_tokens": 24}),
-    (CHAT, {"messages": ask("A city"), "json_schema": CITY, "json_whitespace": "bounded", "max_tokens": 20}),
-    (CHAT, {"messages": ask("A city"), "json_schema": CITY, "tools": TOOLS, "max_tokens": 20}),
+    (CHAT, {"messages": ask("Count."), "max_tokens": 12, "temperature": 0.8, "seed": 3}),
+    (CHAT, {"messages": ask("List ten fruits."), "max_tokens": 16, "stop": ["2."]}),
+    (CHAT, {"messages": ask("Mend it."), "prediction": {"type": "content", "content": FILE}, "max_tokens": 16}),
+    (CHAT, {"messages": ask("A city"), "json_schema": CITY, "json_whitespace": "bounded", "max_tokens": 12}),
+    (CHAT, {"messages": ask("A city"), "json_schema": CITY, "tools": TOOLS, "max_tokens": 12}),
     (CHAT, {"messages": ask("A year"), "regex": "in the year [12][0-9]{3}"}),
-    (CHAT, {"messages": ask("What is the weather in Oslo?"), "tools": TOOLS, "user": "ann", "max_tokens": 24}),
-    (MESSAGES, {"messages": ask("Say: the cat, the cat, the cat."), "max_tokens": 20}),
+    (CHAT, {"messages": ask("What is the weather in Oslo?"), "tools": TOOLS, "user": "ann", "max_tokens": 16}),
+    (MESSAGES, {"messages": ask("Say: the cat, the cat, the cat."), "max_tokens": 12}),
     (RESPONSES, {"input": "Say: the cat, the cat, the cat.", "max_output_tokens": 16}),
 ]
 
@@ -78,7 +78,7 @@ def test_oracle_and_live_accept_what_the_server_accepted(smollm2: Path, serve, t
         first = Recording(recording.turns[:ALSO_LIVE], ())
         live = replay(engine, first, Way(max_tokens=1000, history=True))
     served = [[(each["draft"]["tokens"], each["path"]) for each in row["answers"][0]["rounds"]] for row in rows]
-    assert sum(len(path) for rounds in served for _, path in rounds) > 50  # drafts that were accepted
+    assert sum(len(path) for rounds in served for _, path in rounds) > 40  # drafts that were accepted
     assert not oracle.skipped
     assert [drafted_and_accepted(turn) for turn in oracle.turns] == served
     assert [drafted_and_accepted(turn) for turn in live.turns] == served[:ALSO_LIVE]
