@@ -135,7 +135,7 @@ def test_drafts_change_nothing_alone_or_in_a_batch(engine: Engine, temperature: 
 def test_drafts_change_nothing_in_any_tool_format(loaded: Loaded, form: str) -> None:
     messages = [{"role": "user", "content": "Write a greeting to a.py."}]
     asks = [
-        (SamplingParams(temperature=temperature, seed=3, max_tokens=18), choice)
+        (SamplingParams(temperature=temperature, seed=3, max_tokens=16), choice)
         for temperature, choice in ((0.0, "required"), (1.0, "auto"))
     ]
     with engine_of(loaded, form, EngineConfig(budget=6)) as engine, ThreadPoolExecutor(4) as pool:

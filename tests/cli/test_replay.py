@@ -232,11 +232,11 @@ def test_other_formats_are_replayed_and_approximate_turns_are_told(shell, echo):
 
 
 @pytest.mark.real_model
-def test_a_real_model_answers_identically_with_fixed_budgets_too(cli, smollm2, trace):
-    done = cli(*f"replay -m {smollm2} --max-tokens 12 --turns 1 --budget 2 --budget 4".split(), trace)
-    lines = [line.split() for line in done.stdout.splitlines()]
+def test_a_real_model_answers_identically_with_fixed_budgets_too(shell, smollm2, trace):
+    code, shown, _ = shell(*f"replay -m {smollm2} --max-tokens 8 --turns 1 --budget 2 --budget 4".split(), trace)
+    lines = [line.split() for line in shown.splitlines()]
 
-    assert done.returncode == 0
+    assert code == 0
     assert lines[0][-1] == "identical"
     assert ["fixed", "budget", "2:", "s", "4:", "s", "best", "adaptive/best", "median"] in lines
 
