@@ -110,7 +110,7 @@ class _Display:
         same = "[green]identical[/]" if found.identical else "[bold red]NOT identical[/]"
         out.print(
             f"{label}: {found.tokens:>4} tokens, plain {found.plain_seconds:5.2f} s, agentspec {found.seconds:5.2f} s, "
-            f"[bold]{faster(found.speedup or 1)}[/], {same}"
+            f"[bold]{faster(found.speedup or 1).removesuffix(' as plain decoding')}[/], {same}"
         )
         if not self.live:
             cut = " [cut by the limit]" if found.finish_reason == "length" else ""

@@ -15,6 +15,7 @@ def test_the_demo_shows_each_turn_and_ends_with_the_sum(shell, echo, tmp_path):
     assert answers[0] == "  <tool_call>"
     assert " tokens, identical, " in lines[8]
     assert max(map(len, lines)) <= 80
+    assert not [line for line in lines[2:7] if "plain decoding" in line]  # the longest of words for a ratio
 
 
 def test_its_calls_are_required_and_its_report_is_the_replays(shell, echo, tmp_path):
