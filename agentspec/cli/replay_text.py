@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from agentspec.cli.console import new_table, out, print_skipped
+from agentspec.figures import shown
 from agentspec.replay.report import disturbed, headline
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def print_comparison(told: Sequence[str], sides: Sequence[Side], names: Sequence
             if side.what == what:
                 change = "-" if side.change is None else f"{side.change - 1:+.1%}"
                 digits = 0 if what == "accepted" else 2
-                table.add_row(side.name, _figure(side.first, digits), _figure(side.second, digits), change)
+                table.add_row(side.name, shown(side.first, digits), shown(side.second, digits), change)
         out.print()
         out.print(table)
 
@@ -102,8 +103,8 @@ def _print_categories(found: Mapping[str, Sums], title: str) -> None:
         table.add_row(
             name,
             *(f"{count:,}" for count in (sums.turns, sums.tokens)),
-            _figure(sums.tokens_per_forward),
-            *(_figure(seconds) for seconds in (sums.plain_seconds, sums.seconds)),
+            shown(sums.tokens_per_forward),
+            *(shown(seconds) for seconds in (sums.plain_seconds, sums.seconds)),
             *(_times(speedup) for speedup in (sums.speedup, sums.median_speedup)),
         )
     out.print()
@@ -127,10 +128,6 @@ def _print_budgets(report: ReplayReport) -> None:
         )
     out.print()
     out.print(table)
-
-
-def _figure(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _times(ratio: float | None) -> str:
@@ -161,7 +158,7 @@ def _print_segments(report: ReplayReport) -> None:
     table = new_table("segment", *numeric, numeric=numeric)
     for name, counts in report.by_segment.items():
         first, last = (counts.tokens, counts.forwards), (counts.drafted, counts.accepted)
-        mean = _figure(counts.tokens_per_forward, 1)  # none where no round began there
+        mean = shown(counts.tokens_per_forward, 1)  # none where no round began there
         table.add_row(name.replace("_", " "), *(f"{c:,}" for c in first), mean, *(f"{c:,}" for c in last))
     out.print()
     out.print(table)
@@ -172,11 +169,11 @@ def _print_turns(turns: Sequence[TurnRow]) -> None:
     numeric = ("turn", "prompt", "tokens", "forwards", *(("plain s", "s", "faster") if timed else ("a forward",)))
     table = new_table("trace", *numeric, "same" if turns[0].identical is not None else "held to", numeric=numeric)
     for turn in turns:
-        times = (_figure(turn.plain_seconds), _figure(turn.seconds), f"{turn.speedup or 0:.1f}x")
+        times = (shown(turn.plain_seconds), shown(turn.seconds), f"{turn.speedup or 0:.1f}x")
         table.add_row(
             Text(plain_name(turn.trace_id, 13)),
             *(f"{count:,}" for count in (turn.number, turn.prompt_tokens, turn.tokens, turn.forwards)),
-            *(times if timed else (_figure(turn.tokens / turn.forwards),)),
+            *(times if timed else (shown(turn.tokens / turn.forwards),)),
             turn.held if turn.identical is None else "yes" if turn.identical else "NO",
         )
     out.print()
@@ -185,5 +182,5 @@ def _print_turns(turns: Sequence[TurnRow]) -> None:
 
 def plain_name(text: str, width: int = 18) -> str:
     """Others' text, cut to a column and without what a terminal could obey."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
-    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+    plain = "".join(char if char.isprintable() else "?" for char in text)
+    return plain if len(plain) <= width else f"{plain[: width - 1]}…"

@@ -10,8 +10,6 @@ from agentspec.replay.wire import Accepted, Advice, ReplayReport
 _FEW = 200
 """Drafted tokens below which a rate says little."""
 
-_CALLED = Category.TOOL_CALL.value
-
 _NOISE = 0.02
 """Part of the time that may be lost here and there."""
 
@@ -162,7 +160,11 @@ def _marginal(report: ReplayReport) -> float:
 
 def _toolless(report: ReplayReport) -> Iterator[Advice]:
     """Calls whose tools are not in the trace: session files have none."""
-    free = [turn for turn in report.turns if turn.category == _CALLED and turn.held == "free" and not turn.loosened]
+    free = [
+        turn
+        for turn in report.turns
+        if turn.category == Category.TOOL_CALL and turn.held == "free" and not turn.loosened
+    ]
     if len(free) * 10 >= len(report.turns):
         yield Advice(
             kind="tools",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentspec.errors import TraceError
+from agentspec.figures import shown
 from agentspec.replay.wire import ReplayReport
 
 _SAME = 0.005
@@ -61,7 +62,7 @@ def compare(first: ReplayReport, second: ReplayReport) -> tuple[str, list[Side]]
     by = Side("speedup", "all", first.total.speedup, second.total.speedup)
     if by.change is None:
         by = Side("tokens a forward", "all", first.total.tokens_per_forward, second.total.tokens_per_forward)
-    figures = f"{_figure(by.first)} and {_figure(by.second)} {_unit(by)}"
+    figures = f"{shown(by.first)} and {shown(by.second)} {_unit(by)}"
     if by.change is None:
         return f"which is better can't be told: {figures}", sides
     if abs(by.change - 1) < _SAME:
@@ -72,11 +73,11 @@ def compare(first: ReplayReport, second: ReplayReport) -> tuple[str, list[Side]]
 def differences(first: ReplayReport, second: ReplayReport) -> list[str]:
     """How the two were made otherwise, a line each: model, cost, budget and the like."""
     ours, theirs = ({**report.setup.model_dump(), "device": None} for report in (first, second))
-    told = [{name: _shown(value) for name, value in setup.items()} for setup in (ours, theirs)]
+    told = [{name: _named(value) for name, value in setup.items()} for setup in (ours, theirs)]
     return [f"{name}: {told[0][name]} and {told[1][name]}" for name in ours if told[0][name] != told[1][name]]
 
 
-def _shown(value: object) -> object:
+def _named(value: object) -> object:
     return value.get("name") if isinstance(value, Mapping) else value
 
 
@@ -106,10 +107,6 @@ def _paired(
     for name in dict.fromkeys((*first, *second)):
         if first.get(name) is not None or second.get(name) is not None:
             yield Side(what, name.replace("_", " "), first.get(name), second.get(name))
-
-
-def _figure(figure: float | None) -> str:
-    return "-" if figure is None else f"{figure:.2f}"
 
 
 def _unit(side: Side) -> str:
